@@ -1,0 +1,54 @@
+/* The admin API: look and ask. A handler for the http room (its own server, one loop) that answers from the store, from
+ * lanes and from configuration; one file per resource. Blocking calls (a store reader, a lanes snapshot) are fine here:
+ * ingest has loops of its own. */
+#ifndef ADMIN_ADMIN_H
+#define ADMIN_ADMIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "http/http.h"
+#include "lanes/lanes.h"
+#include "metrics/metrics.h"
+#include "store/store.h"
+#include "util/status.h"
+
+struct admin_token {
+    struct bytes hash; /* SHA-256 of the token, 32 bytes */
+    const char *name;
+    unsigned scopes; /* ADMIN_SCOPE_* */
+};
+enum { ADMIN_SCOPE_READ = 1, ADMIN_SCOPE_PAYLOAD = 2, ADMIN_SCOPE_OPERATE = 4, ADMIN_SCOPE_CONFIG = 8 };
+
+/* A configured sink as /v1/sinks shows it. */
+struct admin_sink {
+    uint32_t id;
+    const char *source, *name, *type;
+    bool ordered;
+    unsigned concurrency;
+};
+
+struct admin_options {
+    struct store *store;
+    struct lanes *lanes;
+    struct metrics *metrics;
+    const struct admin_token *tokens; /* borrowed for the life of the room */
+    size_t token_count; /* 0: no token is asked for */
+    const struct admin_sink *sinks; /* borrowed, in the order of lanes_options */
+    size_t sink_count;
+    /* Writes GET /v1/config's JSON (redacted). */
+    void (*config_json)(void *ctx, struct buf *out);
+    /* Why the process is not ready: fills up to `max` static names ("store", "disk", "stalled", "draining"). */
+    size_t (*not_ready)(void *ctx, const char **reasons, size_t max);
+    void *ctx;
+};
+
+struct admin;
+
+enum status admin_open(const struct admin_options *options, struct admin **out, struct error *err);
+void admin_close(struct admin *admin);
+
+/* http_options.handler, with ctx = the admin. */
+void admin_handle(void *ctx, const struct http_request *request);
+
+#endif

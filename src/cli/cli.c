@@ -1,0 +1,81 @@
+/* argv to a verb. The table is what `lanegate --help` shows. */
+#include "cli/cli.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct cli_verb *const verbs[] = {
+    &verb_serve, &verb_check,   &verb_config,       &verb_sinks,   &verb_lanes, &verb_hooks,
+    &verb_dlq,   &verb_receive, &verb_verify_order, &verb_version,
+};
+
+enum { VERB_COUNT = sizeof verbs / sizeof verbs[0] };
+
+static int top_help(FILE *out)
+{
+    fputs("lanegate: a webhook gateway with ordered lanes\n\n"
+          "usage: lanegate VERB [options]; lanegate VERB --help says more\n\n",
+          out);
+    for (size_t i = 0; i < VERB_COUNT; i++)
+        fprintf(out, "  %-13s %s\n", verbs[i]->name, verbs[i]->summary);
+    fputs("\nexit codes: 0 ok, 1 failed, 2 usage, 69 gateway unreachable, 78 bad configuration\n", out);
+    return out == stdout ? CLI_OK : CLI_USAGE;
+}
+
+int cli_help(const struct cli_verb *verb)
+{
+    fputs(verb->help, stdout);
+    return CLI_OK;
+}
+
+int cli_usage(const struct cli_verb *verb, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "lanegate %s: ", verb->name);
+    vfprintf(stderr, format, args);
+    fprintf(stderr, "\nsee: lanegate %s --help\n", verb->name);
+    va_end(args);
+    return CLI_USAGE;
+}
+
+static const struct cli_verb *find(const char *name)
+{
+    for (size_t i = 0; i < VERB_COUNT; i++)
+        if (strcmp(verbs[i]->name, name) == 0)
+            return verbs[i];
+    return NULL;
+}
+
+static bool asks_help(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return true;
+    return false;
+}
+
+int cli_main(int argc, char **argv)
+{
+    if (argc < 2)
+        return top_help(stderr);
+    const char *name = argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        return top_help(stdout);
+    if (strcmp(name, "help") == 0) {
+        const struct cli_verb *about = argc > 2 ? find(argv[2]) : NULL;
+        return about ? cli_help(about) : top_help(stdout);
+    }
+    if (strcmp(name, "--version") == 0)
+        name = "version";
+    const struct cli_verb *verb = find(name);
+    if (!verb) {
+        fprintf(stderr, "lanegate: no verb \"%s\"; lanegate --help lists them\n", name);
+        return CLI_USAGE;
+    }
+    if (asks_help(argc - 1, argv + 1))
+        return cli_help(verb);
+    return verb->run(argc - 1, argv + 1);
+}

@@ -1,0 +1,7 @@
+/* argv to the command line, and nothing else. */
+#include "cli/cli.h"
+
+int main(int argc, char **argv)
+{
+    return cli_main(argc, argv);
+}

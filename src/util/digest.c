@@ -1,0 +1,91 @@
+#include "util/digest.h"
+
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include "util/check.h"
+
+/* Fetching an algorithm and making a context cost more than hashing a key: one of each a thread. */
+static __thread EVP_MD_CTX *thread_ctx;
+
+void sha256(const struct bytes *parts, size_t n, uint8_t out[SHA256_SIZE])
+{
+    if (!thread_ctx)
+        thread_ctx = EVP_MD_CTX_new();
+    CHECK(thread_ctx && EVP_DigestInit_ex(thread_ctx, EVP_sha256(), NULL) == 1);
+    for (size_t i = 0; i < n; i++)
+        CHECK(EVP_DigestUpdate(thread_ctx, parts[i].at, parts[i].len) == 1);
+    CHECK(EVP_DigestFinal_ex(thread_ctx, out, NULL) == 1);
+}
+
+/* RFC 2104, over the parts, so that a body is never copied to be signed. */
+void hmac_sha256(struct bytes secret, const struct bytes *parts, size_t n, uint8_t out[SHA256_SIZE])
+{
+    enum { BLOCK = 64 };
+    uint8_t key[BLOCK] = {0}, pad[BLOCK], inner[SHA256_SIZE];
+    if (secret.len > BLOCK)
+        sha256(&secret, 1, key);
+    else if (secret.len)
+        memcpy(key, secret.at, secret.len);
+
+    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+    CHECK(ctx && EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) == 1);
+    for (int i = 0; i < BLOCK; i++)
+        pad[i] = key[i] ^ 0x36;
+    EVP_DigestUpdate(ctx, pad, BLOCK);
+    for (size_t i = 0; i < n; i++)
+        EVP_DigestUpdate(ctx, parts[i].at, parts[i].len);
+    EVP_DigestFinal_ex(ctx, inner, NULL);
+
+    EVP_DigestInit_ex(ctx, EVP_sha256(), NULL);
+    for (int i = 0; i < BLOCK; i++)
+        pad[i] = key[i] ^ 0x5c;
+    EVP_DigestUpdate(ctx, pad, BLOCK);
+    EVP_DigestUpdate(ctx, inner, sizeof inner);
+    EVP_DigestFinal_ex(ctx, out, NULL);
+    EVP_MD_CTX_free(ctx);
+}
+
+static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+void base64_encode(struct buf *out, struct bytes in)
+{
+    for (size_t i = 0; i < in.len; i += 3) {
+        size_t left = in.len - i < 3 ? in.len - i : 3;
+        uint32_t v = 0;
+        for (size_t k = 0; k < 3; k++)
+            v = v << 8 | (k < left ? (uint8_t)in.at[i + k] : 0);
+        char four[4] = {alphabet[v >> 18], alphabet[v >> 12 & 63], left > 1 ? alphabet[v >> 6 & 63] : '=',
+                        left > 2 ? alphabet[v & 63] : '='};
+        buf_put(out, four, 4);
+    }
+}
+
+static int digit(char c)
+{
+    const char *at = c ? strchr(alphabet, c) : NULL;
+    return at ? (int)(at - alphabet) : -1;
+}
+
+bool base64_decode(struct buf *out, struct bytes text)
+{
+    if (text.len % 4)
+        return false;
+    for (size_t i = 0; i < text.len; i += 4) {
+        const char *p = text.at + i;
+        bool last = i + 4 == text.len;
+        int pads = last && p[3] == '=' ? (p[2] == '=' ? 2 : 1) : 0;
+        uint32_t v = 0;
+        for (int k = 0; k < 4; k++) {
+            int d = k >= 4 - pads ? 0 : digit(p[k]);
+            if (d < 0)
+                return false;
+            v = v << 6 | (uint32_t)d;
+        }
+        if ((pads == 1 && (v & 0xff)) || (pads == 2 && (v & 0xffff)))
+            return false; /* bits that no encoder sets */
+        char three[3] = {(char)(v >> 16), (char)(v >> 8), (char)v};
+        buf_put(out, three, 3 - (size_t)pads);
+    }
+    return true;
+}

@@ -1,0 +1,22 @@
+/* SHA-256, HMAC and base64, by OpenSSL. Rooms that need more (schemes of other providers) are in verify/. */
+#ifndef UTIL_DIGEST_H
+#define UTIL_DIGEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "util/buf.h"
+#include "util/bytes.h"
+
+enum { SHA256_SIZE = 32 };
+
+/* Over the parts one after the other. */
+void sha256(const struct bytes *parts, size_t n, uint8_t out[SHA256_SIZE]);
+void hmac_sha256(struct bytes secret, const struct bytes *parts, size_t n, uint8_t out[SHA256_SIZE]);
+
+/* RFC 4648, section 4, with padding. */
+void base64_encode(struct buf *out, struct bytes in);
+/* Standard alphabet, padding required where due, nothing else in it; false otherwise. */
+bool base64_decode(struct buf *out, struct bytes text);
+
+#endif
