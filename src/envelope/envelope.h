@@ -1,6 +1,6 @@
 /* The noun of the program: one accepted hook, byte for byte, plus its envelope. Everything in it lives in one
- * arena. It is written by one thread (ingest, or the codec) and immutable from the moment it is shared; references
- * are counted atomically, so any thread may hold and drop one. */
+ * arena. It is written by one thread (ingest, or the codec) and immutable from the moment it is shared;
+ * references are counted atomically, so any thread may hold and drop one. */
 #ifndef ENVELOPE_ENVELOPE_H
 #define ENVELOPE_ENVELOPE_H
 
@@ -21,7 +21,7 @@ enum verification { VERIFICATION_SKIPPED, VERIFICATION_OK, VERIFICATION_FAILED }
 const char *verification_name(enum verification verification);
 
 struct header {
-    struct bytes name; /* as sent */
+    struct bytes name;  /* as sent */
     struct bytes value; /* without blanks at its ends */
 };
 
@@ -34,11 +34,11 @@ struct envelope {
     int64_t received_at_ms; /* unix */
     struct bytes tenant, source;
     struct bytes method;
-    struct bytes path; /* the raw target before '?' */
-    struct bytes query; /* the raw target after '?'; absent when there is none */
+    struct bytes path;         /* the raw target before '?' */
+    struct bytes query;        /* the raw target after '?'; absent when there is none */
     struct bytes content_type; /* absent when there is none */
-    struct bytes remote_ip; /* text, v4-mapped shown as v4 */
-    struct bytes dedupe_key; /* absent when there is none */
+    struct bytes remote_ip;    /* text, v4-mapped shown as v4 */
+    struct bytes dedupe_key;   /* absent when there is none */
     enum verification verification;
     const struct header *headers; /* in order of arrival, repeated ones repeated */
     size_t header_count;
@@ -56,8 +56,8 @@ struct bytes envelope_header(const struct envelope *envelope, struct bytes name)
 /* Bytes it holds in memory. */
 size_t envelope_size(const struct envelope *envelope);
 
-/* The stored form, version 1: everything but seq, id, received_at, tenant, source and body, which the store keeps
- * in columns of their own. Layout in codec.c. */
+/* The stored form, version 1: everything but seq, id, received_at, tenant, source and body, which the store
+ * keeps in columns of their own. Layout in codec.c. */
 void envelope_encode(const struct envelope *envelope, struct buf *out);
 
 /* What the store keeps beside the encoded head. Borrowed for the call; the result copies everything. */
