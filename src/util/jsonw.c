@@ -1,6 +1,8 @@
 #include "util/jsonw.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void quoted(struct buf *out, struct bytes text)
@@ -26,7 +28,10 @@ static void quoted(struct buf *out, struct bytes text)
             p++;
         } else {
             /* RFC 3629: the shortest form only, no surrogates, at most U+10FFFF. */
-            size_t n = c >= 0xc2 && c <= 0xdf ? 2 : c >= 0xe0 && c <= 0xef ? 3 : c >= 0xf0 && c <= 0xf4 ? 4 : 0;
+            size_t n = c >= 0xc2 && c <= 0xdf   ? 2
+                       : c >= 0xe0 && c <= 0xef ? 3
+                       : c >= 0xf0 && c <= 0xf4 ? 4
+                                                : 0;
             bool good = n && (size_t)(end - p) >= n;
             for (size_t i = 1; good && i < n; i++)
                 good = (p[i] & 0xc0) == 0x80;
@@ -57,33 +62,33 @@ static void before(struct jsonw *w, const char *name)
     }
 }
 
-void json_object(struct jsonw *w, const char *name)
+void jsonw_object(struct jsonw *w, const char *name)
 {
     before(w, name);
     buf_putc(w->out, '{');
     w->need_comma = false;
 }
 
-void json_end_object(struct jsonw *w)
+void jsonw_end_object(struct jsonw *w)
 {
     buf_putc(w->out, '}');
     w->need_comma = true;
 }
 
-void json_array(struct jsonw *w, const char *name)
+void jsonw_array(struct jsonw *w, const char *name)
 {
     before(w, name);
     buf_putc(w->out, '[');
     w->need_comma = false;
 }
 
-void json_end_array(struct jsonw *w)
+void jsonw_end_array(struct jsonw *w)
 {
     buf_putc(w->out, ']');
     w->need_comma = true;
 }
 
-void json_bytes(struct jsonw *w, const char *name, struct bytes text)
+void jsonw_bytes(struct jsonw *w, const char *name, struct bytes text)
 {
     before(w, name);
     if (text.at)
@@ -92,57 +97,62 @@ void json_bytes(struct jsonw *w, const char *name, struct bytes text)
         buf_puts(w->out, "null");
 }
 
-void json_str(struct jsonw *w, const char *name, const char *text)
+void jsonw_str(struct jsonw *w, const char *name, const char *text)
 {
-    json_bytes(w, name, bytes_str(text));
+    jsonw_bytes(w, name, bytes_str(text));
 }
 
-void json_bytes_percent(struct jsonw *w, const char *name, struct bytes key)
+void jsonw_bytes_percent(struct jsonw *w, const char *name, struct bytes key)
 {
     if (!key.at) {
-        json_null(w, name);
+        jsonw_null(w, name);
         return;
     }
     struct buf text = {0};
     percent_encode(&text, key);
-    json_bytes(w, name, buf_bytes(&text));
+    jsonw_bytes(w, name, buf_bytes(&text));
     buf_free(&text);
 }
 
-void json_int(struct jsonw *w, const char *name, int64_t n)
+void jsonw_int(struct jsonw *w, const char *name, int64_t n)
 {
     before(w, name);
     buf_putf(w->out, "%lld", (long long)n);
 }
 
-void json_uint(struct jsonw *w, const char *name, uint64_t n)
+void jsonw_uint(struct jsonw *w, const char *name, uint64_t n)
 {
     before(w, name);
     buf_putf(w->out, "%llu", (unsigned long long)n);
 }
 
-void json_double(struct jsonw *w, const char *name, double n)
+void jsonw_double(struct jsonw *w, const char *name, double n)
 {
     before(w, name);
-    if (isfinite(n))
-        buf_putf(w->out, "%.9g", n);
-    else
+    if (!isfinite(n)) {
         buf_puts(w->out, "null");
+        return;
+    }
+    char text[40];
+    snprintf(text, sizeof text, "%.15g", n);
+    if (strtod(text, NULL) != n) /* the short form does not read back as the same number */
+        snprintf(text, sizeof text, "%.17g", n);
+    buf_puts(w->out, text);
 }
 
-void json_bool(struct jsonw *w, const char *name, bool b)
+void jsonw_bool(struct jsonw *w, const char *name, bool b)
 {
     before(w, name);
     buf_puts(w->out, b ? "true" : "false");
 }
 
-void json_null(struct jsonw *w, const char *name)
+void jsonw_null(struct jsonw *w, const char *name)
 {
     before(w, name);
     buf_puts(w->out, "null");
 }
 
-void json_raw(struct jsonw *w, const char *name, struct bytes json)
+void jsonw_raw(struct jsonw *w, const char *name, struct bytes json)
 {
     before(w, name);
     buf_putb(w->out, json);

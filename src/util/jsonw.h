@@ -1,5 +1,5 @@
 /* Writes JSON onto a buffer: commas and escapes are kept right, nothing is allocated beside the buffer. Bytes
- * that are not valid UTF-8 come out as U+FFFD, since JSON is text; use json_bytes_percent for keys. */
+ * that are not valid UTF-8 come out as U+FFFD, since JSON is text; use jsonw_bytes_percent for keys. */
 #ifndef UTIL_JSONW_H
 #define UTIL_JSONW_H
 
@@ -19,26 +19,82 @@ static inline struct jsonw jsonw_on(struct buf *out)
 }
 
 /* `name` is NULL inside an array and at the top. */
-void json_object(struct jsonw *w, const char *name);
-void json_end_object(struct jsonw *w);
-void json_array(struct jsonw *w, const char *name);
-void json_end_array(struct jsonw *w);
-void json_str(struct jsonw *w, const char *name, const char *text); /* NULL text gives null */
-void json_bytes(struct jsonw *w, const char *name, struct bytes text); /* absent gives null */
+void jsonw_object(struct jsonw *w, const char *name);
+void jsonw_end_object(struct jsonw *w);
+void jsonw_array(struct jsonw *w, const char *name);
+void jsonw_end_array(struct jsonw *w);
+void jsonw_str(struct jsonw *w, const char *name, const char *text);    /* NULL text gives null */
+void jsonw_bytes(struct jsonw *w, const char *name, struct bytes text); /* absent gives null */
 /* A key shown as text (contract, section 4, rule 8): percent-encoded where it is not plain. */
-void json_bytes_percent(struct jsonw *w, const char *name, struct bytes key);
-void json_int(struct jsonw *w, const char *name, int64_t n);
-void json_uint(struct jsonw *w, const char *name, uint64_t n);
-void json_double(struct jsonw *w, const char *name, double n); /* not finite gives null */
-void json_bool(struct jsonw *w, const char *name, bool b);
-void json_null(struct jsonw *w, const char *name);
+void jsonw_bytes_percent(struct jsonw *w, const char *name, struct bytes key);
+void jsonw_int(struct jsonw *w, const char *name, int64_t n);
+void jsonw_uint(struct jsonw *w, const char *name, uint64_t n);
+void jsonw_double(struct jsonw *w, const char *name, double n); /* not finite gives null */
+void jsonw_bool(struct jsonw *w, const char *name, bool b);
+void jsonw_null(struct jsonw *w, const char *name);
 /* Text that is JSON already. */
-void json_raw(struct jsonw *w, const char *name, struct bytes json);
+void jsonw_raw(struct jsonw *w, const char *name, struct bytes json);
 
-/* Bytes outside 0x20-0x7E, '%', and blanks at either end as %XX, upper-case hex (rule 8). Used wherever request
- * data becomes a header value, a log line or something on a screen. */
+/* Bytes outside 0x20-0x7E, '%', and blanks at either end as %XX, upper-case hex (rule 8). Used wherever
+ * request data becomes a header value, a log line or something on a screen. */
 void percent_encode(struct buf *out, struct bytes text);
 /* The reverse; false (out unchanged in meaning) when a % is not followed by two hex digits. */
 bool percent_decode(struct buf *out, struct bytes text);
+
+/* The names these had before: three of them are jansson's too. For callers that have not moved yet. */
+#ifndef JANSSON_H
+static inline void json_object(struct jsonw *w, const char *name)
+{
+    jsonw_object(w, name);
+}
+static inline void json_end_object(struct jsonw *w)
+{
+    jsonw_end_object(w);
+}
+static inline void json_array(struct jsonw *w, const char *name)
+{
+    jsonw_array(w, name);
+}
+static inline void json_end_array(struct jsonw *w)
+{
+    jsonw_end_array(w);
+}
+static inline void json_str(struct jsonw *w, const char *name, const char *text)
+{
+    jsonw_str(w, name, text);
+}
+static inline void json_bytes(struct jsonw *w, const char *name, struct bytes text)
+{
+    jsonw_bytes(w, name, text);
+}
+static inline void json_bytes_percent(struct jsonw *w, const char *name, struct bytes key)
+{
+    jsonw_bytes_percent(w, name, key);
+}
+static inline void json_int(struct jsonw *w, const char *name, int64_t n)
+{
+    jsonw_int(w, name, n);
+}
+static inline void json_uint(struct jsonw *w, const char *name, uint64_t n)
+{
+    jsonw_uint(w, name, n);
+}
+static inline void json_double(struct jsonw *w, const char *name, double n)
+{
+    jsonw_double(w, name, n);
+}
+static inline void json_bool(struct jsonw *w, const char *name, bool b)
+{
+    jsonw_bool(w, name, b);
+}
+static inline void json_null(struct jsonw *w, const char *name)
+{
+    jsonw_null(w, name);
+}
+static inline void json_raw(struct jsonw *w, const char *name, struct bytes json)
+{
+    jsonw_raw(w, name, json);
+}
+#endif
 
 #endif
