@@ -40,28 +40,28 @@ static void line_json(struct buf *line, const char *ts, enum log_level level, co
                       const struct log_field *fields, size_t n)
 {
     struct jsonw w = jsonw_on(line);
-    json_object(&w, NULL);
-    json_str(&w, "ts", ts);
-    json_str(&w, "level", names[level]);
-    json_str(&w, "event", event);
+    jsonw_object(&w, NULL);
+    jsonw_str(&w, "ts", ts);
+    jsonw_str(&w, "level", names[level]);
+    jsonw_str(&w, "event", event);
     for (size_t i = 0; i < n; i++) {
         const struct log_field *f = &fields[i];
         switch (f->kind) {
         case LOG_FIELD_STR:
-            json_str(&w, f->name, f->str);
+            jsonw_str(&w, f->name, f->str);
             break;
         case LOG_FIELD_BYTES:
-            json_bytes_percent(&w, f->name, f->bytes);
+            jsonw_bytes_percent(&w, f->name, f->bytes);
             break;
         case LOG_FIELD_INT:
-            json_int(&w, f->name, f->num);
+            jsonw_int(&w, f->name, f->num);
             break;
         case LOG_FIELD_BOOL:
-            json_bool(&w, f->name, f->num != 0);
+            jsonw_bool(&w, f->name, f->num != 0);
             break;
         }
     }
-    json_end_object(&w);
+    jsonw_end_object(&w);
 }
 
 static void line_text(struct buf *line, const char *ts, enum log_level level, const char *event,
@@ -91,6 +91,11 @@ void log_write(enum log_level level, const char *event, const struct log_field *
     struct buf line = {.max = 64 << 10};
     (as_json ? line_json : line_text)(&line, ts, level, event, fields, n);
     buf_putc(&line, '\n');
+    if (line.overflow) { /* half an object is no use to anybody: the event alone, which says so */
+        buf_clear(&line);
+        (as_json ? line_json : line_text)(&line, ts, level, event, &LOG_BOOL("cut", true), 1);
+        buf_putc(&line, '\n');
+    }
     ssize_t written = write(STDERR_FILENO, line.at, line.len);
     (void)written; /* nowhere left to say so */
     buf_free(&line);
