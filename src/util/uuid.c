@@ -10,8 +10,9 @@ static __thread struct {
     uint8_t block[2048];
     size_t used;
     bool filled;
-    int64_t last_ms;
-    uint16_t count;
+    int64_t asked_ms; /* the last time asked for */
+    int64_t shown_ms; /* the last one shown: ahead of it after a burst */
+    uint16_t count;   /* within shown_ms, 12 bits */
 } pool;
 
 struct uuid uuid_new(int64_t unix_ms)
@@ -25,14 +26,17 @@ struct uuid uuid_new(int64_t unix_ms)
     memcpy(id.bytes + 6, pool.block + pool.used, 10);
     pool.used += 10;
 
-    if (unix_ms == pool.last_ms) {
+    bool same = unix_ms >= pool.asked_ms && unix_ms <= pool.shown_ms;
+    if (same && pool.count < 0xfff) {
         pool.count++;
     } else {
-        pool.last_ms = unix_ms;
+        /* A burst that has counted to the end borrows the next millisecond. */
+        pool.shown_ms = same ? pool.shown_ms + 1 : unix_ms;
         pool.count = (uint16_t)((id.bytes[6] << 8 | id.bytes[7]) & 0x7ff); /* room above for 2,048 more */
     }
+    pool.asked_ms = unix_ms;
     for (int i = 0; i < 6; i++)
-        id.bytes[i] = (uint8_t)(unix_ms >> (40 - 8 * i));
+        id.bytes[i] = (uint8_t)(pool.shown_ms >> (40 - 8 * i));
     id.bytes[6] = (uint8_t)(0x70 | (pool.count >> 8 & 0x0f));
     id.bytes[7] = (uint8_t)pool.count;
     id.bytes[8] = (uint8_t)(0x80 | (id.bytes[8] & 0x3f));
