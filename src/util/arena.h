@@ -1,5 +1,5 @@
-/* A bump arena: many small allocations, one free. One owner at a time; not for sharing between threads while it
- * still grows. Aligned to 16 bytes. */
+/* A bump arena: many small allocations, one free. One owner at a time; not for sharing between threads while
+ * it still grows. Aligned to 16 bytes. */
 #ifndef UTIL_ARENA_H
 #define UTIL_ARENA_H
 

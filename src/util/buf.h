@@ -1,5 +1,6 @@
-/* A growing text or byte buffer with an upper bound. Over the bound nothing more is added and `overflow` stays
- * set: check it once, at the end. A value inside its owner; {0} is an empty buffer bounded at 64 MiB. */
+/* A growing text or byte buffer with an upper bound. Over the bound nothing more is added and `overflow`
+ * stays set: check it once, at the end. A value inside its owner; {0} is an empty buffer bounded at 64 MiB.
+ */
 #ifndef UTIL_BUF_H
 #define UTIL_BUF_H
 

@@ -1,4 +1,5 @@
-/* Assertions on our own mistakes, kept in release builds. What the world can cause is returned, never checked. */
+/* Assertions on our own mistakes, kept in release builds. What the world can cause is returned, never
+ * checked. */
 #ifndef UTIL_CHECK_H
 #define UTIL_CHECK_H
 

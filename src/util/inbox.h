@@ -1,5 +1,5 @@
-/* A mailbox between threads: many put, one takes everything at once. Intrusive (list.h). A put into an empty box
- * wakes the owner through `wake`, and only then: one wake per batch, not per message. */
+/* A mailbox between threads: many put, one takes everything at once. Intrusive (list.h). A put into an empty
+ * box wakes the owner through `wake`, and only then: one wake per batch, not per message. */
 #ifndef UTIL_INBOX_H
 #define UTIL_INBOX_H
 

@@ -1,5 +1,5 @@
-/* An intrusive, doubly linked, circular list. The node lives inside its owner; a node is in one list at a time.
- * A list head is a node that belongs to nobody. */
+/* An intrusive, doubly linked, circular list. The node lives inside its owner; a node is in one list at a
+ * time. A list head is a node that belongs to nobody. */
 #ifndef UTIL_LIST_H
 #define UTIL_LIST_H
 
@@ -10,7 +10,10 @@ struct list {
     struct list *next, *prev;
 };
 
-#define LIST_INIT(name) {&(name), &(name)}
+#define LIST_INIT(name)                                                                                      \
+    {                                                                                                        \
+        &(name), &(name)                                                                                     \
+    }
 #define LIST_OWNER(node, type, member) ((type *)((char *)(node)-offsetof(type, member)))
 #define LIST_EACH(node, head) for (struct list *node = (head)->next; node != (head); node = node->next)
 /* Survives the removal of `node`. */

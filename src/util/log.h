@@ -1,4 +1,5 @@
-/* One event a line on stderr, JSON or text. Any thread; a line is one write. Never give it a secret or a body.
+/* One event a line on stderr, JSON or text. Any thread; a line is one write. Never give it a secret or a
+ * body.
  *
  *     log_event(LOG_WARN, "sink_slow", LOG_STR("sink", name), LOG_INT("ms", ms));
  */

@@ -1,5 +1,5 @@
-/* One list makes every status: the enumerator, its name, its sentence. Functions that can fail for a reason of
- * the world return `enum status`; those that also owe a reader an explanation fill a `struct error`. */
+/* One list makes every status: the enumerator, its name, its sentence. Functions that can fail for a reason
+ * of the world return `enum status`; those that also owe a reader an explanation fill a `struct error`. */
 #ifndef UTIL_STATUS_H
 #define UTIL_STATUS_H
 

@@ -7,7 +7,8 @@ struct unit {
     int64_t factor;
 };
 
-static const struct unit ms_units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}, {0}};
+static const struct unit ms_units[] = {{"ms", 1},      {"s", 1000},     {"m", 60000},
+                                       {"h", 3600000}, {"d", 86400000}, {0}};
 static const struct unit byte_units[] = {{"B", 1},           {"KiB", 1LL << 10}, {"MiB", 1LL << 20},
                                          {"GiB", 1LL << 30}, {"TiB", 1LL << 40}, {0}};
 static const int64_t exact_max = 1LL << 53;
@@ -53,7 +54,8 @@ bool units_parse_bytes(struct bytes text, int64_t *bytes)
 
 void units_format_ms(int64_t ms, char out[32])
 {
-    static const struct unit shown[] = {{"d", 86400000}, {"h", 3600000}, {"min", 60000}, {"s", 1000}, {"ms", 1}};
+    static const struct unit shown[] = {
+        {"d", 86400000}, {"h", 3600000}, {"min", 60000}, {"s", 1000}, {"ms", 1}};
     for (size_t i = 0; i < 5; i++)
         if (ms >= 2 * shown[i].factor || i == 4) {
             snprintf(out, 32, "%lld %s", (long long)(ms / shown[i].factor), shown[i].name);

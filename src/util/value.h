@@ -1,5 +1,5 @@
-/* A plain tree of values, in an arena: how a Lua table reaches rooms that may not see Lua. Immutable once made.
- * Strings are any bytes. A map keeps no order. */
+/* A plain tree of values, in an arena: how a Lua table reaches rooms that may not see Lua. Immutable once
+ * made. Strings are any bytes. A map keeps no order. */
 #ifndef UTIL_VALUE_H
 #define UTIL_VALUE_H
 
@@ -13,9 +13,9 @@ enum value_kind { VALUE_NIL, VALUE_BOOL, VALUE_NUMBER, VALUE_STRING, VALUE_LIST,
 struct value {
     enum value_kind kind;
     bool boolean;
-    double number; /* whole up to 2^53 */
+    double number;       /* whole up to 2^53 */
     struct bytes string; /* NUL behind it */
-    size_t len; /* of a list or a map */
+    size_t len;          /* of a list or a map */
     const struct value *items;
     const struct bytes *names; /* of a map: one an item */
 };
