@@ -65,7 +65,8 @@ static int store_value(const struct cli_verb *verb, const struct arg *arg, const
         break;
     case ARG_DURATION:
         if (!units_parse_ms(bytes_str(value), arg->to.number))
-            return cli_usage(verb, "--%s must be a duration such as 30s, 5m or 72h, got \"%s\"", arg->name, value);
+            return cli_usage(verb, "--%s must be a duration such as 30s, 5m or 72h, got \"%s\"", arg->name,
+                             value);
         break;
     case ARG_LIST:
         arg->to.list->items = mem_resize(arg->to.list->items, (arg->to.list->len + 1) * sizeof(char *));

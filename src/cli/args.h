@@ -1,5 +1,7 @@
-/* Long options for all verbs, in one way: a table of struct arg, then cli_args. "--name value" and "--name=value";
- * "--" ends options; "--help" is handled by cli_main. An unknown option is a usage error with a "did you mean". */
+/* Long options for all verbs, in one way: a table of struct arg, then cli_args. "--name value" and
+ * "--name=value";
+ * "--" ends options; "--help" is handled by cli_main. An unknown option is a usage error with a "did you
+ * mean". */
 #ifndef CLI_ARGS_H
 #define CLI_ARGS_H
 

@@ -1,5 +1,5 @@
-/* The command line: one file per verb, one table (cli.c). A verb parses its own arguments (args.h), prints, and gives
- * the exit code. */
+/* The command line: one file per verb, one table (cli.c). A verb parses its own arguments (args.h), prints,
+ * and gives the exit code. */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
@@ -8,18 +8,18 @@ enum cli_exit {
     CLI_FAILED = 1,
     CLI_USAGE = 2,
     CLI_UNREACHABLE = 69, /* EX_UNAVAILABLE of sysexits.h */
-    CLI_BAD_CONFIG = 78, /* EX_CONFIG */
+    CLI_BAD_CONFIG = 78,  /* EX_CONFIG */
 };
 
 struct cli_verb {
     const char *name;
-    const char *summary; /* one line of `lanegate --help` */
-    const char *help; /* what `lanegate VERB --help` prints, whole */
+    const char *summary;               /* one line of `lanegate --help` */
+    const char *help;                  /* what `lanegate VERB --help` prints, whole */
     int (*run)(int argc, char **argv); /* argv[0] is the verb's name */
 };
 
-extern const struct cli_verb verb_serve, verb_check, verb_config, verb_lanes, verb_sinks, verb_dlq, verb_hooks, verb_receive,
-    verb_verify_order, verb_version;
+extern const struct cli_verb verb_serve, verb_check, verb_config, verb_lanes, verb_sinks, verb_dlq,
+    verb_hooks, verb_receive, verb_verify_order, verb_version;
 
 /* From main: finds the verb and runs it. */
 int cli_main(int argc, char **argv);

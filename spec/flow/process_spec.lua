@@ -1,0 +1,69 @@
+-- The process and its surroundings: bad configuration, a second process, signals that do nothing yet.
+local configs = require "support.configs"
+local gateway = require "support.gateway"
+local process = require "support.process"
+
+local log_sink = [[{ type = "log" },]]
+
+describe("lanegate serve", function()
+  local gate
+
+  after_each(function()
+    if gate then gate:remove() end
+    gate = nil
+  end)
+  teardown(process.kill_all)
+
+  it("names every fault of a bad configuration in one run, and exits with 78", function()
+    local dir = process.temp_dir()
+    finally(function() process.remove(dir) end)
+    process.write_file(dir .. "/config.lua", [[
+return {
+  http = { listne = "127.0.0.1:0", header_timeout_ms = "soon" },
+  sources = {
+    demo = {
+      sinks = {
+        { type = "http", name = "a", url = "http://10.1.2.3/", ordering_key = { header = "x" } },
+        { type = "log", name = "a", ordered = "yes" },
+      },
+    },
+  },
+}
+]])
+    local code, _, err = process.run { process.binary(), "serve", "--config", dir .. "/config.lua" }
+    assert.equal(78, code)
+    assert.truthy(err:find("config.lua:2: http.listne: ", 1, true), err)
+    assert.truthy(err:find("listen", 1, true), err)
+    assert.truthy(err:find("config.lua:2: http.header_timeout_ms: ", 1, true), err)
+    assert.truthy(err:find("config.lua:6: sources.demo.sinks.a.ordering_key: ", 1, true), err)
+    assert.truthy(err:find("config.lua:6: sources.demo.sinks.a.url: ", 1, true), err)
+    assert.truthy(err:find("config.lua:7: sources.demo.sinks.a", 1, true), err)
+    local same = { process.run { process.binary(), "check", "--config", dir .. "/config.lua" } }
+    assert.equal(78, same[1])
+  end)
+
+  it("refuses a second process on the same data, naming the first", function()
+    gate = gateway.start { config = configs.demo { sinks = log_sink } }
+    local code, _, err = process.run { process.binary(), "serve", "--config", gate.config_path }
+    assert.equal(1, code)
+    assert.truthy(err:find(tostring(gate.pid), 1, true), err)
+  end)
+
+  it("lives on after SIGHUP, and says that it did nothing", function()
+    gate = gateway.start { config = configs.demo { sinks = log_sink } }
+    process.signal(gate.pid, "HUP")
+    process.wait_for("the log line", function() return #gate:events "reload_ignored" == 1 end)
+    assert.equal(201, gate:post("demo", {}, "x").status)
+  end)
+
+  it("says which address is taken", function()
+    gate = gateway.start { config = configs.demo { sinks = log_sink } }
+    local dir = process.temp_dir()
+    finally(function() process.remove(dir) end)
+    local config = configs.demo { sinks = log_sink }
+    process.write_file(dir .. "/config.lua", (config:gsub("listen = \"127.0.0.1:0\"", ("listen = %q"):format(gate.ingest), 1)))
+    local code, _, err = process.run { process.binary(), "serve", "--config", dir .. "/config.lua" }
+    assert.equal(1, code)
+    assert.truthy(err:find(gate.ingest, 1, true), err)
+  end)
+end)

@@ -1,0 +1,118 @@
+-- Real processes for flows: started in the background, their output in files, ended whatever happens.
+local socket = require "socket"
+
+local process = {}
+
+local running = {} -- pid -> true: what a crashed spec would leave behind
+
+local function quote(text)
+  return "'" .. tostring(text):gsub("'", "'\\''") .. "'"
+end
+process.quote = quote
+
+function process.read_file(path)
+  local file = io.open(path, "rb")
+  if not file then return nil end
+  local text = file:read "*a"
+  file:close()
+  return text
+end
+
+function process.write_file(path, text)
+  local file = assert(io.open(path, "wb"))
+  file:write(text)
+  file:close()
+end
+
+-- Runs a command to its end: gives its exit code, stdout and stderr.
+function process.run(words, stdin)
+  local dir = process.temp_dir()
+  local line = {}
+  for _, word in ipairs(words) do line[#line + 1] = quote(word) end
+  if stdin then process.write_file(dir .. "/in", stdin) end
+  local command = ("%s >%s/out 2>%s/err <%s; echo $? >%s/code"):format(
+    table.concat(line, " "), dir, dir, stdin and dir .. "/in" or "/dev/null", dir)
+  os.execute(command)
+  local code = tonumber(process.read_file(dir .. "/code"))
+  local out, err = process.read_file(dir .. "/out"), process.read_file(dir .. "/err")
+  process.remove(dir)
+  return code, out, err
+end
+
+function process.temp_dir()
+  local pipe = io.popen "mktemp -d"
+  local dir = pipe:read "*l"
+  pipe:close()
+  return dir
+end
+
+function process.remove(dir)
+  assert(dir:match "^/tmp/" or dir:match "^/var/", "not a temporary folder: " .. dir)
+  os.execute("rm -rf " .. quote(dir))
+end
+
+-- Starts `words` in the background with `env` added. Output goes to out_path / err_path (appended). Gives the pid.
+function process.spawn(words, out_path, err_path, env)
+  local line = { "exec", "env" }
+  for name, value in pairs(env or {}) do line[#line + 1] = quote(name .. "=" .. value) end
+  for _, word in ipairs(words) do line[#line + 1] = quote(word) end
+  local command = ("sh -c %s >>%s 2>>%s </dev/null & echo $!"):format(
+    quote(table.concat(line, " ")), quote(out_path), quote(err_path))
+  local pipe = io.popen(command)
+  local pid = tonumber(pipe:read "*l")
+  pipe:close()
+  running[pid] = true
+  return pid
+end
+
+function process.signal(pid, name)
+  return os.execute(("kill -%s %d 2>/dev/null"):format(name, pid)) == 0
+end
+
+-- A zombie is gone too: nobody in this program waits for grandchildren.
+function process.alive(pid)
+  local stat = process.read_file(("/proc/%d/stat"):format(pid))
+  local gone = not stat or stat:match "%) (%a)" == "Z"
+  if gone then running[pid] = nil end
+  return not gone
+end
+
+-- Waits for a condition, never for time: the first true value of `check`, or an error after `seconds`.
+function process.wait_for(what, check, seconds)
+  local deadline = socket.gettime() + (seconds or 20)
+  repeat
+    local value = check()
+    if value then return value end
+    socket.sleep(0.005)
+  until socket.gettime() > deadline
+  error("waited in vain for " .. what, 2)
+end
+
+function process.kill_hard(pid)
+  process.signal(pid, "KILL")
+  process.wait_for("the end of process " .. pid, function() return not process.alive(pid) end)
+end
+
+-- SIGTERM, then its end within `seconds`; SIGKILL and an error when it does not come.
+function process.stop(pid, seconds)
+  process.signal(pid, "TERM")
+  local ok = pcall(process.wait_for, "the end", function() return not process.alive(pid) end, seconds or 30)
+  if not ok then
+    process.kill_hard(pid)
+    error("process " .. pid .. " did not end on SIGTERM", 2)
+  end
+end
+
+-- For the end of a spec file: nothing stays behind.
+function process.kill_all()
+  for pid in pairs(running) do
+    if process.alive(pid) then process.kill_hard(pid) end
+  end
+end
+
+-- The binary under test: LANEGATE_BIN is set by ctest.
+function process.binary()
+  return assert(os.getenv "LANEGATE_BIN", "set LANEGATE_BIN to the lanegate binary")
+end
+
+return process

@@ -1,0 +1,354 @@
+/* Opens the rooms in the order of flow, waits for a signal, closes them in reverse. */
+#include "gateway/gateway.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "admin/admin.h"
+#include "gateway/notify.h"
+#include "ingest/ingest.h"
+#include "lanes/lanes.h"
+#include "util/check.h"
+#include "util/clock.h"
+#include "util/mem.h"
+
+struct gateway {
+    struct config *config;
+    struct metrics *metrics;
+    struct store *store;
+    struct deliver *deliver;
+    struct lanes *lanes;
+    struct ingest *ingest;
+    struct admin *admin;
+    struct http_server *front, *back; /* ingest's and admin's */
+    atomic_bool draining;
+
+    /* What the rooms borrow: the configuration in their words, with the store's ids. One entry a sink. */
+    size_t sink_count;
+    struct lanes_sink *lanes_sinks;
+    struct admin_sink *admin_sinks;
+    struct ingest_sink *ingest_sinks;
+    struct ingest_source *ingest_sources;
+    struct admin_token *tokens;
+};
+
+/* ---- readiness ---- */
+
+static size_t not_ready(void *ctx, const char **reasons, size_t max)
+{
+    struct gateway *g = ctx;
+    struct store_stats stats;
+    store_stats(g->store, &stats);
+    size_t n = 0;
+    if (!stats.available && n < max)
+        reasons[n++] = "store";
+    if (stats.free_bytes < g->config->store.min_free_bytes && n < max)
+        reasons[n++] = "disk";
+    if (!lanes_progress(g->lanes) && n < max)
+        reasons[n++] = "stalled";
+    if (g->draining && n < max)
+        reasons[n++] = "draining";
+    return n;
+}
+
+static bool is_ready(void *ctx)
+{
+    const char *reason;
+    return not_ready(ctx, &reason, 1) == 0;
+}
+
+static void write_config(void *ctx, struct buf *out)
+{
+    struct gateway *g = ctx;
+    config_write_json(g->config, out);
+}
+
+/* ---- opening ---- */
+
+/* Opens every sink's transport and gives it its durable number; fills what lanes, admin and ingest borrow. */
+static enum status open_sinks(struct gateway *g, struct error *err)
+{
+    const struct config *config = g->config;
+    size_t total = 0;
+    for (size_t i = 0; i < config->source_count; i++)
+        total += config->sources[i].sink_count;
+    g->lanes_sinks = mem_zalloc(total * sizeof *g->lanes_sinks);
+    g->admin_sinks = mem_zalloc(total * sizeof *g->admin_sinks);
+    g->ingest_sinks = mem_zalloc(total * sizeof *g->ingest_sinks);
+    g->ingest_sources = mem_zalloc(config->source_count * sizeof *g->ingest_sources);
+
+    for (size_t i = 0; i < config->source_count; i++) {
+        const struct config_source *source = &config->sources[i];
+        g->ingest_sources[i] = (struct ingest_source){
+            .name = source->name,
+            .tenant = source->tenant,
+            .shared = source->shared,
+            .verifier = source->verifier,
+            .on_failure =
+                source->on_verify_failure == VERIFY_ACCEPT_FLAG ? INGEST_ACCEPT_FLAG : INGEST_REJECT,
+            .respond = source->respond,
+            .plan = source->plan,
+            .sinks = &g->ingest_sinks[g->sink_count],
+            .sink_count = source->sink_count,
+        };
+        for (size_t k = 0; k < source->sink_count; k++) {
+            const struct config_sink *sink = &source->sinks[k];
+            uint32_t id;
+            struct sink *open = NULL;
+            enum status status = store_sink_id(g->store, source->name, sink->name, &id, err);
+            if (status == STATUS_OK)
+                status = sink_open(g->deliver, &sink->transport, &open, err);
+            if (status != STATUS_OK)
+                return status;
+            size_t at = g->sink_count++;
+            g->lanes_sinks[at] = (struct lanes_sink){.id = id,
+                                                     .source = source->name,
+                                                     .name = sink->name,
+                                                     .ordered = sink->order.ordered,
+                                                     .sink = open,
+                                                     .policy = sink->policy};
+            g->admin_sinks[at] = (struct admin_sink){.id = id,
+                                                     .source = source->name,
+                                                     .name = sink->name,
+                                                     .type = sink->transport.type,
+                                                     .ordered = sink->order.ordered,
+                                                     .concurrency = sink->policy.concurrency};
+            g->ingest_sinks[at] = (struct ingest_sink){.id = id, .name = sink->name};
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status open_dispatch(struct gateway *g, struct error *err)
+{
+    const struct config *config = g->config;
+    struct deliver_options deliver = {.threads = 1, .egress = config->egress, .metrics = g->metrics};
+    enum status status = deliver_open(&deliver, &g->deliver, err);
+    if (status == STATUS_OK)
+        status = open_sinks(g, err);
+    if (status != STATUS_OK)
+        return status;
+    struct lanes_options lanes = {
+        .store = g->store,
+        .deliver = g->deliver,
+        .sinks = g->lanes_sinks,
+        .sink_count = g->sink_count,
+        .concurrency = config->dispatch_concurrency,
+        .max_inflight_bytes = config->max_inflight_bytes,
+        .max_pending_bytes = config->max_pending_bytes,
+        .attempt_timeout_ms = config->attempt_timeout_ms,
+        .metrics = g->metrics,
+    };
+    return lanes_open(&lanes, &g->lanes, err);
+}
+
+/* store_options.committed: lanes is opened after the store, so the way leads through here. */
+static void committed(void *ctx, struct store_hook *const *hooks, size_t count)
+{
+    struct gateway *g = ctx;
+    lanes_committed(g->lanes, hooks, count);
+}
+
+static enum status open_store(struct gateway *g, struct error *err)
+{
+    struct store_options options = g->config->store;
+    options.committed = committed;
+    options.ctx = g;
+    options.metrics = g->metrics;
+    return store_open(&options, &g->store, err);
+}
+
+static enum status open_front(struct gateway *g, struct error *err)
+{
+    const struct config *config = g->config;
+    struct ingest_options ingest = {
+        .store = g->store,
+        .metrics = g->metrics,
+        .prefix = config->prefix,
+        .tenant_in_path = config->routing == ROUTING_TENANT_PATH,
+        .sources = g->ingest_sources,
+        .source_count = config->source_count,
+        .max_body_bytes = config->http.max_body_bytes,
+        .ready = is_ready,
+        .ctx = g,
+    };
+    enum status status = ingest_open(&ingest, &g->ingest, err);
+    if (status != STATUS_OK)
+        return status;
+    struct http_options http = config->http;
+    http.name = "ingest";
+    http.handler = ingest_handle;
+    http.on_refused = ingest_refused;
+    http.ctx = g->ingest;
+    http.metrics = g->metrics;
+    return http_open(&http, &g->front, err);
+}
+
+static enum status open_back(struct gateway *g, struct error *err)
+{
+    const struct config *config = g->config;
+    g->tokens = mem_zalloc(config->token_count * sizeof *g->tokens);
+    for (size_t i = 0; i < config->token_count; i++)
+        g->tokens[i] = (struct admin_token){.hash = config->tokens[i].hash,
+                                            .name = config->tokens[i].name,
+                                            .scopes = config->tokens[i].scopes};
+    struct admin_options admin = {
+        .store = g->store,
+        .lanes = g->lanes,
+        .metrics = g->metrics,
+        .tokens = g->tokens,
+        .token_count = config->token_count,
+        .sinks = g->admin_sinks,
+        .sink_count = g->sink_count,
+        .config_json = write_config,
+        .not_ready = not_ready,
+        .ctx = g,
+    };
+    enum status status = admin_open(&admin, &g->admin, err);
+    if (status != STATUS_OK)
+        return status;
+    struct http_options http = config->admin;
+    http.name = "admin";
+    http.handler = admin_handle;
+    http.ctx = g->admin;
+    return http_open(&http, &g->back, err);
+}
+
+static void log_listening(const char *event, const struct http_server *server, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        log_event(LOG_INFO, event, LOG_STR("address", http_address(server, i)));
+}
+
+static enum status open_all(struct gateway *g, struct error *err)
+{
+    enum status status = open_store(g, err);
+    if (status == STATUS_OK)
+        status = open_dispatch(g, err);
+    if (status == STATUS_OK)
+        status = lanes_start(g->lanes, err);
+    if (status == STATUS_OK)
+        status = store_start(g->store, err);
+    if (status == STATUS_OK)
+        status = open_back(g, err);
+    if (status == STATUS_OK)
+        status = open_front(g, err);
+    if (status == STATUS_OK) {
+        log_listening("admin_listening", g->back, g->config->admin.listen_count);
+        log_listening("ingest_listening", g->front, g->config->http.listen_count);
+        log_event(LOG_INFO, "started", LOG_STR("version", LANEGATE_VERSION), LOG_INT("pid", getpid()),
+                  LOG_STR("config", g->config->path), LOG_STR("data_dir", g->config->data_dir));
+    }
+    return status;
+}
+
+/* ---- closing ---- */
+
+static void wait_drained(struct gateway *g, int64_t deadline_ms)
+{
+    while (!http_drained(g->front) && clock_mono_ms() < deadline_ms)
+        usleep(2000);
+}
+
+/* Contract, section 8: close the listeners, commit and answer what is queued, finish running attempts,
+ * checkpoint. */
+static void drain(struct gateway *g)
+{
+    int64_t deadline_ms = clock_mono_ms() + g->config->drain_timeout_ms;
+    enum { LAST_ANSWERS_MS = 1000 };
+    log_event(LOG_INFO, "draining", LOG_INT("running", lanes_inflight(g->lanes)));
+    g->draining = true;
+    lanes_quiesce(g->lanes);
+    ingest_drain(g->ingest);
+    http_drain(g->front);
+    wait_drained(g, deadline_ms);
+    deliver_stop(g->deliver, deadline_ms);
+    lanes_stop(g->lanes);
+    store_stop(g->store);
+    wait_drained(g, clock_mono_ms() + LAST_ANSWERS_MS); /* what store_stop has just answered goes out */
+}
+
+static void close_all(struct gateway *g)
+{
+    if (g->front)
+        http_close(g->front);
+    if (g->back)
+        http_close(g->back);
+    admin_close(g->admin);
+    ingest_close(g->ingest);
+    if (g->lanes)
+        lanes_close(g->lanes);
+    for (size_t i = 0; i < g->sink_count; i++)
+        sink_close(g->lanes_sinks[i].sink);
+    if (g->deliver)
+        deliver_close(g->deliver);
+    if (g->store)
+        store_close(g->store);
+    free(g->lanes_sinks);
+    free(g->admin_sinks);
+    free(g->ingest_sinks);
+    free(g->ingest_sources);
+    free(g->tokens);
+    metrics_free(g->metrics);
+    config_unref(g->config);
+}
+
+/* ---- signals ---- */
+
+static void end_at_once(int signal)
+{
+    (void)signal;
+    _exit(1);
+}
+
+/* The first signal drains; a second one, which nobody waits for any more, ends the process at once. */
+static void let_second_signal_kill(void)
+{
+    struct sigaction action = {.sa_handler = end_at_once};
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static void wait_for_end(const sigset_t *set)
+{
+    for (;;) {
+        int signal = 0;
+        CHECK(sigwait(set, &signal) == 0);
+        if (signal == SIGTERM || signal == SIGINT)
+            return;
+        log_event(LOG_WARN, "reload_ignored",
+                  LOG_STR("reason", "reload is not built yet in this version; restart to apply"));
+    }
+}
+
+enum status gateway_run(struct config *config, struct error *err)
+{
+    struct gateway g = {.config = config_ref(config), .metrics = metrics_new()};
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+
+    enum status status = open_all(&g, err);
+    if (status == STATUS_OK) {
+        notify_supervisor("READY=1");
+        wait_for_end(&set);
+        notify_supervisor("STOPPING=1");
+        let_second_signal_kill();
+        drain(&g);
+        log_event(LOG_INFO, "stopped", LOG_INT("pid", getpid()));
+    }
+    close_all(&g);
+    return status;
+}

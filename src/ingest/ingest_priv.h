@@ -1,0 +1,85 @@
+/* Inside the room: the answers (refuse.c), the route (route.c), the way of one hook (intake.c). */
+#ifndef INGEST_INGEST_PRIV_H
+#define INGEST_INGEST_PRIV_H
+
+#include <stdatomic.h>
+
+#include "ingest/ingest.h"
+#include "order/watch.h"
+
+/* Every answer that is not a success. One row: enumerator, code, HTTP status, Retry-After in seconds (0:
+ * none). */
+#define REFUSALS(X)                                                                                          \
+    X(BAD_REQUEST, "bad_request", 400, 0)                                                                    \
+    X(INVALID_HEADER, "invalid_header", 400, 0)                                                              \
+    X(VERIFICATION_FAILED, "verification_failed", 401, 0)                                                    \
+    X(UNKNOWN_SOURCE, "unknown_source", 404, 0)                                                              \
+    X(NOT_FOUND, "not_found", 404, 0)                                                                        \
+    X(METHOD_NOT_ALLOWED, "method_not_allowed", 405, 0)                                                      \
+    X(PAYLOAD_TOO_LARGE, "payload_too_large", 413, 0)                                                        \
+    X(OVERLOAD, "overload", 503, 1)                                                                          \
+    X(STORE_UNAVAILABLE, "store_unavailable", 503, 2)                                                        \
+    X(BACKLOG_FULL, "backlog_full", 503, 10)                                                                 \
+    X(DISK_FULL, "disk_full", 503, 30)                                                                       \
+    X(DRAINING, "draining", 503, 2)
+
+enum refusal {
+#define REFUSAL_ENUM(id, code, status, retry) REFUSE_##id,
+    REFUSALS(REFUSAL_ENUM)
+#undef REFUSAL_ENUM
+        REFUSAL_COUNT
+};
+
+const char *refusal_code(enum refusal refusal);
+/* What store_commit or a hook's done() said, as an answer. Not for OK and IO. */
+enum refusal refusal_of(enum status status);
+
+/* Answers with {"error":"code"} and at most one more member. `name` NULL: none; `value` is a string, unless
+ * it is absent: then `number` is. */
+struct refusal_detail {
+    const char *name;
+    struct bytes value;
+    int64_t number;
+};
+void refuse(struct http_exchange *exchange, enum refusal refusal, const struct refusal_detail *detail);
+
+/* A source with what the room made for it at open. */
+struct entry {
+    const struct ingest_source *source;
+    struct bytes name, tenant;
+    struct series *accepted, *dropped, *refused[REFUSAL_COUNT];
+    struct series **verify_failures; /* one per verify_reasons() */
+    struct sink_entry *sinks;
+};
+
+struct sink_entry {
+    struct series *filtered, *unordered, *missing[MISSING_REASON_COUNT];
+    struct order_watch watch;
+};
+
+struct ingest {
+    struct ingest_options options;
+    struct bytes prefix;
+    struct entry *entries;                 /* sorted by name */
+    struct series *refused[REFUSAL_COUNT]; /* before a source took it */
+    struct series *duration;
+    atomic_bool draining;
+};
+
+enum route_kind { ROUTE_HOOK, ROUTE_HEALTH, ROUTE_READY, ROUTE_UNKNOWN_SOURCE, ROUTE_NOT_FOUND };
+
+struct route {
+    enum route_kind kind;
+    struct entry *entry; /* ROUTE_HOOK */
+    struct bytes tenant; /* ROUTE_HOOK: borrowed from the request or the entry */
+};
+
+/* By bytes: no decoding, no dot segments, nothing but an exact match. */
+struct route route_of(const struct ingest *ingest, struct bytes target_path);
+/* [A-Za-z0-9_-]{1,64} */
+bool route_name_ok(struct bytes name);
+
+/* The rest of the way of a routed POST. Answers now or later. */
+void intake(struct ingest *ingest, const struct route *route, const struct http_request *request);
+
+#endif

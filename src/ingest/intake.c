@@ -1,0 +1,157 @@
+/* The way of one hook, straight down: envelope, verification, lanes, commit, answer. Everything it needs
+ * lives in the envelope's arena, so one free ends it. */
+#include "ingest/ingest_priv.h"
+
+#include <string.h>
+
+#include "util/clock.h"
+
+/* From the complete request to its answer. */
+struct intake {
+    struct store_hook hook;
+    struct ingest *ingest;
+    struct entry *entry;
+    struct http_exchange *exchange;
+    int64_t started_us;
+};
+
+static struct envelope *envelope_of(const struct route *route, const struct http_request *request)
+{
+    size_t size = sizeof(struct intake) + 1024 + request->target.len + request->body.len;
+    for (size_t i = 0; i < request->header_count; i++)
+        size += sizeof(struct header) + 32 + request->headers[i].name.len + request->headers[i].value.len;
+    size += route->entry->source->sink_count * (sizeof(struct store_row) + sizeof(struct order_lane) + 160);
+
+    struct envelope *envelope = envelope_new(size);
+    struct arena *arena = envelope->arena;
+    envelope->received_at_ms = clock_unix_ms();
+    envelope->id = uuid_new(envelope->received_at_ms);
+    envelope->tenant = arena_copy(arena, route->tenant);
+    envelope->source = arena_copy(arena, route->entry->name);
+    envelope->method = arena_copy(arena, request->method);
+    envelope->path = arena_copy(arena, request->path);
+    envelope->query = arena_copy(arena, request->query);
+    envelope->remote_ip = arena_copy(arena, request->remote_ip);
+    envelope->body = arena_copy(arena, request->body);
+
+    struct header *headers = arena_alloc(arena, request->header_count * sizeof *headers);
+    for (size_t i = 0; i < request->header_count; i++)
+        headers[i] = (struct header){arena_copy(arena, request->headers[i].name),
+                                     arena_copy(arena, request->headers[i].value)};
+    envelope->headers = headers;
+    envelope->header_count = request->header_count;
+    envelope->content_type = envelope_header(envelope, BYTES("content-type"));
+    return envelope;
+}
+
+static void count_verify_failure(const struct entry *entry, const char *reason)
+{
+    const char *const *reasons = verify_reasons();
+    for (size_t i = 0; reasons[i]; i++)
+        if (strcmp(reasons[i], reason) == 0)
+            counter_add(entry->verify_failures[i], 1);
+}
+
+/* One row for every sink whose filter takes the hook. */
+static void make_rows(const struct entry *entry, struct envelope *envelope, struct store_hook *hook)
+{
+    const struct ingest_source *source = entry->source;
+    struct order_lane *lanes = arena_alloc(envelope->arena, source->sink_count * sizeof *lanes);
+    struct store_row *rows = arena_alloc(envelope->arena, source->sink_count * sizeof *rows);
+    order_resolve(source->plan, envelope, envelope->arena, lanes, NULL);
+
+    size_t count = 0;
+    for (size_t i = 0; i < source->sink_count; i++) {
+        const struct order_lane *lane = &lanes[i];
+        struct sink_entry *sink = &entry->sinks[i];
+        if (lane->filtered) {
+            counter_add(sink->filtered, 1);
+            continue;
+        }
+        if (lane->missing != MISSING_NOTHING)
+            counter_add(sink->missing[lane->missing], 1);
+        if (lane->unordered_by_word)
+            counter_add(sink->unordered, 1);
+        order_watch_see(&sink->watch, lane);
+        struct store_row *row = &rows[count++];
+        *row = (struct store_row){.sink = source->sinks[i].id, .ordered = lane->ordered, .key = lane->key};
+        if (lane->ordered)
+            memcpy(row->lane, lane->lane.bytes, sizeof row->lane);
+    }
+    hook->rows = rows;
+    hook->row_count = count;
+}
+
+static void answer_accepted(const struct intake *in)
+{
+    int status = in->entry->source->respond;
+    char body[96] = "{\"id\":\"";
+    size_t len = strlen(body);
+    if (status == 204) {
+        len = 0;
+    } else {
+        uuid_format(&in->hook.envelope->id, body + len);
+        len += UUID_TEXT - 1;
+        static const char tail[] = "\",\"status\":\"accepted\"}";
+        memcpy(body + len, tail, sizeof tail - 1);
+        len += sizeof tail - 1;
+    }
+    http_answer(in->exchange, &(struct http_answer){.status = status, .body = bytes_of(body, len)});
+}
+
+/* The store's writer thread. */
+static void committed(struct store_hook *hook, enum status status)
+{
+    struct intake *in = hook->ctx;
+    if (status == STATUS_OK) {
+        answer_accepted(in);
+        counter_add(in->entry->accepted, 1);
+    } else if (status == STATUS_IO) {
+        http_drop(in->exchange); /* nobody knows whether it is stored: the provider asks again */
+        counter_add(in->entry->dropped, 1);
+    } else {
+        enum refusal refusal = refusal_of(status);
+        refuse(in->exchange, refusal, NULL);
+        counter_add(in->entry->refused[refusal], 1);
+    }
+    histogram_observe(in->ingest->duration, (double)(clock_mono_us() - in->started_us) / 1e6);
+    envelope_unref(hook->envelope);
+}
+
+void intake(struct ingest *ingest, const struct route *route, const struct http_request *request)
+{
+    struct entry *entry = route->entry;
+    int64_t started_us = clock_mono_us();
+    struct envelope *envelope = envelope_of(route, request);
+
+    struct verify_result verified = verify(entry->source->verifier, envelope, envelope->received_at_ms);
+    envelope->verification = verified.verification;
+    if (verified.verification == VERIFICATION_FAILED) {
+        count_verify_failure(entry, verified.reason);
+        if (entry->source->on_failure == INGEST_REJECT) {
+            refuse(request->exchange, REFUSE_VERIFICATION_FAILED,
+                   &(struct refusal_detail){.name = "reason", .value = bytes_str(verified.reason)});
+            counter_add(entry->refused[REFUSE_VERIFICATION_FAILED], 1);
+            envelope_unref(envelope);
+            return;
+        }
+    }
+
+    struct intake *in = arena_zalloc(envelope->arena, sizeof *in);
+    *in = (struct intake){
+        .hook = {.envelope = envelope, .done = committed, .ctx = in},
+        .ingest = ingest,
+        .entry = entry,
+        .exchange = request->exchange,
+        .started_us = started_us,
+    };
+    make_rows(entry, envelope, &in->hook);
+
+    enum status status = store_commit(ingest->options.store, &in->hook);
+    if (status != STATUS_OK) {
+        enum refusal refusal = refusal_of(status);
+        refuse(request->exchange, refusal, NULL);
+        counter_add(entry->refused[refusal], 1);
+        envelope_unref(envelope);
+    }
+}

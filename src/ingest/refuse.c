@@ -1,0 +1,69 @@
+/* Every refusal, and how it is written. */
+#include "ingest/ingest_priv.h"
+
+#include <stdio.h>
+
+#include "util/check.h"
+#include "util/jsonw.h"
+
+static const struct {
+    const char *code;
+    int status;
+    int retry_after_s;
+} rows[] = {
+#define REFUSAL_ROW(id, code, status, retry) {code, status, retry},
+    REFUSALS(REFUSAL_ROW)
+#undef REFUSAL_ROW
+};
+
+const char *refusal_code(enum refusal refusal)
+{
+    return rows[refusal].code;
+}
+
+enum refusal refusal_of(enum status status)
+{
+    switch (status) {
+    case STATUS_FULL:
+        return REFUSE_OVERLOAD;
+    case STATUS_BACKLOG_FULL:
+        return REFUSE_BACKLOG_FULL;
+    case STATUS_DISK_FULL:
+        return REFUSE_DISK_FULL;
+    case STATUS_UNAVAILABLE:
+        return REFUSE_STORE_UNAVAILABLE;
+    case STATUS_DRAINING:
+        return REFUSE_DRAINING;
+    default:
+        UNREACHABLE();
+    }
+}
+
+void refuse(struct http_exchange *exchange, enum refusal refusal, const struct refusal_detail *detail)
+{
+    struct buf body = {0};
+    struct jsonw w = jsonw_on(&body);
+    jsonw_object(&w, NULL);
+    jsonw_str(&w, "error", rows[refusal].code);
+    if (detail && detail->value.at)
+        jsonw_bytes_percent(&w, detail->name, detail->value);
+    else if (detail)
+        jsonw_int(&w, detail->name, detail->number);
+    jsonw_end_object(&w);
+
+    struct http_header headers[2];
+    size_t count = 0;
+    char seconds[16];
+    if (rows[refusal].retry_after_s) {
+        snprintf(seconds, sizeof seconds, "%d", rows[refusal].retry_after_s);
+        headers[count++] = (struct http_header){BYTES("retry-after"), bytes_str(seconds)};
+    }
+    if (refusal == REFUSE_METHOD_NOT_ALLOWED)
+        headers[count++] = (struct http_header){BYTES("allow"), BYTES("POST")};
+    http_answer(exchange, &(struct http_answer){.status = rows[refusal].status,
+                                                .body = buf_bytes(&body),
+                                                .headers = headers,
+                                                .header_count = count,
+                                                .close = refusal == REFUSE_DRAINING});
+    buf_free(&body);
+}
