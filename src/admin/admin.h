@@ -1,11 +1,12 @@
-/* The admin API: look and ask. A handler for the http room (its own server, one loop) that answers from the store, from
- * lanes and from configuration; one file per resource. Blocking calls (a store reader, a lanes snapshot) are fine here:
- * ingest has loops of its own. */
+/* The admin API: look and ask. A handler for the http room (its own server, one loop) that answers from the
+ * store, from lanes and from configuration; one file per resource. Blocking calls (a store reader, a lanes
+ * snapshot) are fine here: ingest has loops of its own. */
 #ifndef ADMIN_ADMIN_H
 #define ADMIN_ADMIN_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "http/http.h"
 #include "lanes/lanes.h"
@@ -33,22 +34,30 @@ struct admin_options {
     struct lanes *lanes;
     struct metrics *metrics;
     const struct admin_token *tokens; /* borrowed for the life of the room */
-    size_t token_count; /* 0: no token is asked for */
+    size_t token_count;               /* 0: no token is asked for */
+    /* Where the server listens (as in http_options; borrowed for the call). Without tokens and on loopback
+     * only, the Host header must name this machine: see access.h. An empty list counts as loopback. */
+    const char *const *listen;
+    size_t listen_count;
     const struct admin_sink *sinks; /* borrowed, in the order of lanes_options */
     size_t sink_count;
     /* Writes GET /v1/config's JSON (redacted). */
     void (*config_json)(void *ctx, struct buf *out);
-    /* Why the process is not ready: fills up to `max` static names ("store", "disk", "stalled", "draining"). */
+    /* Why the process is not ready: fills up to `max` static names ("store", "disk", "stalled", "draining").
+     */
     size_t (*not_ready)(void *ctx, const char **reasons, size_t max);
-    void *ctx;
+    void *ctx; /* of both */
 };
 
 struct admin;
 
+/* After store_open; opens a store reader of its own. Nothing is left open on failure. */
 enum status admin_open(const struct admin_options *options, struct admin **out, struct error *err);
+/* After http_close: no handler runs any more. Before store_close. NULL is fine. */
 void admin_close(struct admin *admin);
 
-/* http_options.handler, with ctx = the admin. */
+/* http_options.handler, with ctx = the admin. The server has one loop: the reader inside is that thread's.
+ * Answers before it returns. */
 void admin_handle(void *ctx, const struct http_request *request);
 
 #endif

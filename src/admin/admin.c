@@ -1,0 +1,132 @@
+/* A request on its way through the room: host, route, token, scope, filters, resource, answer. */
+#include "admin/admin_priv.h"
+
+#include <stdlib.h>
+
+#include "admin/access.h"
+#include "util/check.h"
+#include "util/mem.h"
+
+enum status admin_open(const struct admin_options *options, struct admin **out, struct error *err)
+{
+    CHECK(options->store && options->lanes && options->metrics && options->config_json && options->not_ready);
+    struct store_reader *reader;
+    enum status status = store_reader_open(options->store, &reader, err);
+    if (status != STATUS_OK)
+        return status;
+    struct admin *admin = mem_zalloc(sizeof *admin);
+    admin->options = *options;
+    admin->reader = reader;
+    admin->check_host =
+        options->token_count == 0 && access_listens_on_loopback(options->listen, options->listen_count);
+    admin->options.listen = NULL; /* was borrowed for this call */
+    *out = admin;
+    return STATUS_OK;
+}
+
+void admin_close(struct admin *admin)
+{
+    if (!admin)
+        return;
+    store_reader_close(admin->reader);
+    free(admin);
+}
+
+/* The one header of that name; absent when there is none or more than one. */
+static struct bytes only_header(const struct http_request *request, struct bytes name)
+{
+    struct bytes found = BYTES_NONE;
+    for (size_t i = 0; i < request->header_count; i++)
+        if (bytes_eq_nocase(request->headers[i].name, name)) {
+            if (found.at)
+                return BYTES_NONE;
+            found = request->headers[i].value;
+        }
+    return found;
+}
+
+static bool host_is_fine(struct ask *ask)
+{
+    if (!ask->admin->check_host || access_host_is_loopback(only_header(ask->request, BYTES("host"))))
+        return true;
+    ask_refuse_with(ask, 403, "host_denied", "expected",
+                    "a Host of localhost or a loopback address; other names need admin.tokens");
+    return false;
+}
+
+/* What the request may do; false when it was refused because nobody knows. */
+static bool who_asks(struct ask *ask)
+{
+    const struct admin_options *options = &ask->admin->options;
+    ask->scopes = SCOPES_ALL;
+    if (options->token_count == 0)
+        return true;
+    ask->scopes = access_scopes(options->tokens, options->token_count,
+                                only_header(ask->request, BYTES("authorization")));
+    if (ask->scopes)
+        return true;
+    ask->ask_for_token = true;
+    ask_refuse_with(ask, 401, "unauthorized", "expected",
+                    "Authorization: Bearer and a token of admin.tokens");
+    return false;
+}
+
+static bool filters_are_fine(struct ask *ask, unsigned allowed)
+{
+    struct query_fault fault;
+    if (query_parse(ask->request->query, allowed, ask->arena, &ask->query, &fault))
+        return true;
+    ask_refuse_filter(ask, &fault);
+    return false;
+}
+
+static void decide(struct ask *ask)
+{
+    if (!host_is_fine(ask))
+        return;
+    char allow[ROUTE_ALLOW_MAX];
+    const struct route *route = route_find(ask->request->method, ask->request->path, ask->parts, allow);
+    bool open = route && route->scope == 0;
+    /* Without a token nobody learns which paths there are. */
+    if (!open && !who_asks(ask))
+        return;
+    if (!route && allow[0]) {
+        ask->allow = arena_strdup(ask->arena, allow);
+        ask_refuse(ask, 405, "method_not_allowed");
+    } else if (!route) {
+        ask_not_found(ask, "path");
+    } else if (!open && !(ask->scopes & route->scope)) {
+        ask_refuse_with(ask, 403, "forbidden", "scope", access_scope_name(route->scope));
+    } else if (filters_are_fine(ask, route->filters)) {
+        route->run(ask);
+    }
+}
+
+static void send(struct ask *ask)
+{
+    struct http_header headers[4];
+    size_t count = 0;
+    headers[count++] = (struct http_header){BYTES("cache-control"), BYTES("no-store")};
+    headers[count++] = (struct http_header){BYTES("x-content-type-options"), BYTES("nosniff")};
+    if (ask->allow)
+        headers[count++] = (struct http_header){BYTES("allow"), bytes_str(ask->allow)};
+    if (ask->ask_for_token)
+        headers[count++] = (struct http_header){BYTES("www-authenticate"), BYTES("Bearer")};
+    http_answer(ask->request->exchange, &(struct http_answer){.status = ask->status,
+                                                              .type = ask->type,
+                                                              .body = buf_bytes(&ask->body),
+                                                              .headers = headers,
+                                                              .header_count = count});
+}
+
+void admin_handle(void *ctx, const struct http_request *request)
+{
+    struct ask ask = {.admin = ctx, .request = request, .status = 200, .arena = arena_new(4096)};
+    ask.json = jsonw_on(&ask.body);
+    decide(&ask);
+    if (ask.body.overflow)
+        ask_refuse(&ask, 500, "answer_too_large");
+    send(&ask);
+    buf_free(&ask.body);
+    arena_free(ask.arena);
+}

@@ -1,0 +1,65 @@
+/* What the files of this room share: one request being answered, and the ways to answer it. A resource is a
+ * function that looks at `ask` and either writes JSON on ask->json (the answer is 200 with it) or calls one
+ * of the refusals. Everything here runs on the admin server's one loop thread. */
+#ifndef ADMIN_ADMIN_PRIV_H
+#define ADMIN_ADMIN_PRIV_H
+
+#include "admin/admin.h"
+#include "admin/query.h"
+#include "admin/routes.h"
+#include "util/arena.h"
+#include "util/jsonw.h"
+
+struct admin {
+    struct admin_options options;
+    struct store_reader *reader;
+    bool check_host; /* no tokens, loopback only: see access.h */
+};
+
+struct ask {
+    struct admin *admin;
+    const struct http_request *request;
+    unsigned scopes;                     /* what whoever asks may do */
+    struct bytes parts[ROUTE_PARTS_MAX]; /* what the braces of the route stand for, raw */
+    struct query query;
+    struct arena *arena; /* gone after the answer */
+
+    int status;       /* of the answer: 200 unless refused */
+    const char *type; /* NULL: JSON */
+    struct buf body;
+    struct jsonw json; /* on body */
+    const char *allow; /* header values, or NULL */
+    bool ask_for_token;
+};
+
+/* {"error": code}, and whatever was written before is gone. The second form adds one more member. */
+void ask_refuse(struct ask *ask, int status, const char *code);
+void ask_refuse_with(struct ask *ask, int status, const char *code, const char *name, const char *text);
+/* 400, naming the parameter and what was expected. */
+void ask_refuse_filter(struct ask *ask, const struct query_fault *fault);
+/* 404, naming what there is none of. */
+void ask_not_found(struct ask *ask, const char *what);
+/* For a store that can't be read: 503 store_unavailable, or 500 for CORRUPT. */
+void ask_store_failed(struct ask *ask, enum status status);
+
+/* "next_cursor": the text, or null at the end of the list. */
+void ask_next_cursor(struct ask *ask, enum cursor_kind kind, const struct cursor *next);
+/* A lane's id as 32 hex digits. */
+void ask_lane_id(struct ask *ask, const char *name, const uint8_t lane[16]);
+/* A unix time in ms; 0 gives null. */
+void ask_time(struct ask *ask, const char *name, int64_t unix_ms);
+
+/* One file a resource; each function is a row of routes.c. */
+void get_health(struct ask *ask);
+void get_ready(struct ask *ask);
+void get_metrics(struct ask *ask);
+void get_config(struct ask *ask);
+void get_sinks(struct ask *ask);
+void get_lanes(struct ask *ask);
+void get_lane(struct ask *ask);
+void get_hooks(struct ask *ask);
+void get_hook(struct ask *ask);
+void get_hook_body(struct ask *ask);
+void get_dead(struct ask *ask);
+
+#endif

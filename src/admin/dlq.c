@@ -1,0 +1,72 @@
+/* GET /v1/dlq: what was given up on, oldest first. */
+#include "admin/admin_priv.h"
+
+/* One row more than the page is asked for, to know whether there is a next one. */
+struct page {
+    struct ask *ask;
+    size_t written;
+    bool more;
+    struct cursor last;
+};
+
+static bool write_entry(void *ctx, const struct store_row_view *row)
+{
+    struct page *page = ctx;
+    if (page->written == page->ask->query.limit) {
+        page->more = true;
+        return false;
+    }
+    page->written++;
+    page->last = (struct cursor){.seq = row->seq, .sink = row->sink};
+
+    struct jsonw *w = &page->ask->json;
+    char id[UUID_TEXT];
+    uuid_format(&row->id, id);
+    jsonw_object(w, NULL);
+    jsonw_str(w, "id", id);
+    jsonw_uint(w, "seq", row->seq);
+    jsonw_str(w, "tenant", row->tenant_name);
+    jsonw_str(w, "source", row->source);
+    jsonw_str(w, "sink", row->sink_name);
+    if (row->ordered)
+        ask_lane_id(page->ask, "lane", row->lane);
+    else
+        jsonw_null(w, "lane");
+    jsonw_bytes_percent(w, "key", row->ordered ? row->key : BYTES_NONE);
+    jsonw_str(w, "state", row_state_name(row->state));
+    jsonw_str(w, "class", row->cls);
+    jsonw_bytes(w, "reason", row->reason.len ? row->reason : BYTES_NONE);
+    jsonw_int(w, "http_status", row->http_status);
+    jsonw_uint(w, "attempts", row->attempts);
+    ask_time(page->ask, "dead_at", row->at_ms);
+    ask_time(page->ask, "received_at", row->received_at_ms);
+    jsonw_uint(w, "size", row->body_size);
+    jsonw_end_object(w);
+    return true;
+}
+
+void get_dead(struct ask *ask)
+{
+    const struct query *query = &ask->query;
+    struct store_dead_filter filter = {.tenant = query->tenant.at,
+                                       .source = query->source.at,
+                                       .sink = query->sink.at,
+                                       .cls = query->cls.at,
+                                       .lane = query->has_lane ? query->lane : NULL,
+                                       .since_ms = query->since_ms,
+                                       .until_ms = query->until_ms,
+                                       .after_seq = query->cursor.seq,
+                                       .after_sink = query->cursor.sink,
+                                       .limit = query->limit + 1};
+    struct page page = {.ask = ask};
+    uint64_t total = 0;
+    jsonw_object(&ask->json, NULL);
+    jsonw_array(&ask->json, "entries");
+    enum status status = store_list_dead(ask->admin->reader, &filter, write_entry, &page, &total);
+    jsonw_end_array(&ask->json);
+    jsonw_uint(&ask->json, "total", total);
+    ask_next_cursor(ask, CURSOR_DEAD, page.more ? &page.last : NULL);
+    jsonw_end_object(&ask->json);
+    if (status != STATUS_OK)
+        ask_store_failed(ask, status);
+}

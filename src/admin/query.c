@@ -1,0 +1,231 @@
+#include "admin/query.h"
+
+#include "admin/moment.h"
+#include "store/store.h"
+#include "util/buf.h"
+#include "util/jsonw.h"
+#include "util/units.h"
+
+/* A name of the configuration: tenant, source, sink (contract, section 1). */
+static bool is_name(struct bytes text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.at[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+              c == '-'))
+            return false;
+    }
+    return text.len >= 1 && text.len <= 64;
+}
+
+static bool name_into(struct bytes *field, struct bytes value)
+{
+    *field = value;
+    return is_name(value);
+}
+
+static bool parse_tenant(struct query *query, struct bytes value)
+{
+    return name_into(&query->tenant, value);
+}
+
+static bool parse_source(struct query *query, struct bytes value)
+{
+    return name_into(&query->source, value);
+}
+
+static bool parse_sink(struct query *query, struct bytes value)
+{
+    return name_into(&query->sink, value);
+}
+
+static bool parse_class(struct query *query, struct bytes value)
+{
+    return name_into(&query->cls, value);
+}
+
+static bool parse_key(struct query *query, struct bytes value)
+{
+    query->key = value;
+    return true;
+}
+
+static bool parse_dedupe_key(struct query *query, struct bytes value)
+{
+    query->dedupe_key = value;
+    return value.len > 0;
+}
+
+static bool parse_lane(struct query *query, struct bytes value)
+{
+    query->has_lane = true;
+    return hex_decode(value, query->lane, sizeof query->lane);
+}
+
+static bool parse_since(struct query *query, struct bytes value)
+{
+    return moment_parse(value, &query->since_ms);
+}
+
+static bool parse_until(struct query *query, struct bytes value)
+{
+    return moment_parse(value, &query->until_ms);
+}
+
+static bool parse_lane_state(struct query *query, struct bytes value)
+{
+    for (int state = 0; state < LANE_STATE_COUNT; state++)
+        if (bytes_eq(value, bytes_str(lane_state_name(state)))) {
+            query->lane_state = state;
+            return true;
+        }
+    return false;
+}
+
+static bool parse_row_state(struct query *query, struct bytes value)
+{
+    for (int state = ROW_PENDING; state <= ROW_DISCARDED; state++)
+        if (bytes_eq(value, bytes_str(row_state_name(state)))) {
+            query->row_state = state;
+            return true;
+        }
+    return false;
+}
+
+static bool parse_sort(struct query *query, struct bytes value)
+{
+    query->sort = bytes_eq(value, BYTES("depth")) ? LANE_SORT_DEPTH : LANE_SORT_AGE;
+    return query->sort == LANE_SORT_DEPTH || bytes_eq(value, BYTES("age"));
+}
+
+static bool parse_limit(struct query *query, struct bytes value)
+{
+    int64_t n;
+    if (!units_parse_u63(value, &n) || n < 1 || n > QUERY_LIMIT_MAX)
+        return false;
+    query->limit = (size_t)n;
+    return true;
+}
+
+static bool parse_lanes_cursor(struct query *query, struct bytes value)
+{
+    return cursor_parse(CURSOR_LANES, value, &query->cursor);
+}
+
+static bool parse_hooks_cursor(struct query *query, struct bytes value)
+{
+    return cursor_parse(CURSOR_HOOKS, value, &query->cursor);
+}
+
+static bool parse_dead_cursor(struct query *query, struct bytes value)
+{
+    return cursor_parse(CURSOR_DEAD, value, &query->cursor);
+}
+
+#define A_NAME "a name: 1 to 64 letters, digits, _ or -"
+#define A_MOMENT "unix milliseconds, or a time like 2026-07-01T12:00:00Z"
+#define A_CURSOR "next_cursor of an earlier answer of this list"
+#define STATE_WORD(id, name) " " name
+
+static const struct param {
+    const char *name;
+    unsigned bit;
+    const char *expected;
+    bool (*parse)(struct query *query, struct bytes value);
+} params[] = {
+    {"tenant", QUERY_TENANT, A_NAME, parse_tenant},
+    {"source", QUERY_SOURCE, A_NAME, parse_source},
+    {"sink", QUERY_SINK, A_NAME, parse_sink},
+    {"key", QUERY_KEY, "a key, percent-encoded", parse_key},
+    {"lane", QUERY_LANE, "a lane id: 32 hex digits", parse_lane},
+    {"class", QUERY_CLASS, "a class such as refused or exhausted", parse_class},
+    {"dedupe_key", QUERY_DEDUPE_KEY, "a key that is not empty, percent-encoded", parse_dedupe_key},
+    {"since", QUERY_SINCE, A_MOMENT, parse_since},
+    {"until", QUERY_UNTIL, A_MOMENT, parse_until},
+    {"state", QUERY_LANE_STATE, "one of:" LANE_STATES(STATE_WORD), parse_lane_state},
+    {"state", QUERY_ROW_STATE, "one of: pending done dead held discarded", parse_row_state},
+    {"sort", QUERY_SORT, "one of: age depth", parse_sort},
+    {"limit", QUERY_LIMIT, "a whole number from 1 to 1000", parse_limit},
+    {"cursor", QUERY_LANES_CURSOR, A_CURSOR, parse_lanes_cursor},
+    {"cursor", QUERY_HOOKS_CURSOR, A_CURSOR, parse_hooks_cursor},
+    {"cursor", QUERY_DEAD_CURSOR, A_CURSOR, parse_dead_cursor},
+};
+enum { PARAM_COUNT = sizeof params / sizeof params[0] };
+
+static const struct param *find(struct bytes name, unsigned allowed)
+{
+    for (size_t i = 0; i < PARAM_COUNT; i++)
+        if ((params[i].bit & allowed) && bytes_eq(name, bytes_str(params[i].name)))
+            return &params[i];
+    return NULL;
+}
+
+/* Form decoding: '+' is a blank, %XX a byte. False when a % is not followed by two hex digits. */
+static bool decode(struct bytes text, struct arena *arena, struct bytes *out)
+{
+    struct buf plain = {0};
+    struct bytes copy = arena_copy(arena, text);
+    for (size_t i = 0; i < copy.len; i++)
+        if (copy.at[i] == '+')
+            ((char *)copy.at)[i] = ' ';
+    bool good = percent_decode(&plain, copy) && !plain.overflow;
+    *out = arena_copy(arena, good ? buf_bytes(&plain) : text);
+    buf_free(&plain);
+    return good;
+}
+
+static const char *names_of(unsigned allowed, struct arena *arena)
+{
+    struct buf names = {0};
+    for (size_t i = 0; i < PARAM_COUNT; i++)
+        if (params[i].bit & allowed)
+            buf_putf(&names, "%s%s", names.len ? " " : "one of: ", params[i].name);
+    if (!names.len)
+        buf_puts(&names, "no parameters");
+    const char *copy = arena_copy(arena, buf_bytes(&names)).at;
+    buf_free(&names);
+    return copy;
+}
+
+static bool refuse(struct query_fault *fault, const char *code, struct bytes filter, const char *expected)
+{
+    *fault = (struct query_fault){code, filter, expected};
+    return false;
+}
+
+/* One "name=value"; `seen` collects the bits of those there were. */
+static bool take(struct bytes pair, unsigned allowed, unsigned *seen, struct arena *arena, struct query *out,
+                 struct query_fault *fault)
+{
+    const char *equals = memchr(pair.at, '=', pair.len);
+    size_t name_len = equals ? (size_t)(equals - pair.at) : pair.len;
+    struct bytes name, value = bytes_of("", 0);
+    bool good_name = decode(bytes_of(pair.at, name_len), arena, &name);
+    const struct param *param = good_name ? find(name, allowed) : NULL;
+    if (!param)
+        return refuse(fault, "unknown_filter", name, names_of(allowed, arena));
+    if (*seen & param->bit)
+        return refuse(fault, "bad_filter", name, "it once only");
+    *seen |= param->bit;
+
+    size_t value_at = name_len + (equals != NULL);
+    bool good_value = decode(bytes_of(pair.at + value_at, pair.len - value_at), arena, &value);
+    if (!good_value || !param->parse(out, value))
+        return refuse(fault, "bad_filter", name, param->expected);
+    return true;
+}
+
+bool query_parse(struct bytes text, unsigned allowed, struct arena *arena, struct query *out,
+                 struct query_fault *fault)
+{
+    *out = (struct query){.lane_state = -1, .row_state = -1, .limit = QUERY_LIMIT_DEFAULT};
+    unsigned seen = 0;
+    while (text.len) {
+        const char *amp = memchr(text.at, '&', text.len);
+        size_t len = amp ? (size_t)(amp - text.at) : text.len;
+        if (len && !take(bytes_of(text.at, len), allowed, &seen, arena, out, fault))
+            return false;
+        text = bytes_of(text.at + len + (amp != NULL), text.len - len - (amp != NULL));
+    }
+    return true;
+}

@@ -1,0 +1,62 @@
+/* What a list may be asked for. Every parameter is one row of a table in query.c; a route says which of them
+ * it takes, and anything else is refused by name. Pure. */
+#ifndef ADMIN_QUERY_H
+#define ADMIN_QUERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "admin/cursor.h"
+#include "lanes/lanes.h"
+#include "util/arena.h"
+#include "util/bytes.h"
+
+enum {
+    QUERY_TENANT = 1 << 0,
+    QUERY_SOURCE = 1 << 1,
+    QUERY_SINK = 1 << 2,
+    QUERY_KEY = 1 << 3,
+    QUERY_LANE = 1 << 4,
+    QUERY_CLASS = 1 << 5,
+    QUERY_DEDUPE_KEY = 1 << 6,
+    QUERY_SINCE = 1 << 7,
+    QUERY_UNTIL = 1 << 8,
+    QUERY_LANE_STATE = 1 << 9, /* "state" of a lane */
+    QUERY_ROW_STATE = 1 << 10, /* "state" of a delivery row */
+    QUERY_SORT = 1 << 11,
+    QUERY_LIMIT = 1 << 12,
+    QUERY_LANES_CURSOR = 1 << 13, /* "cursor", each list its own */
+    QUERY_HOOKS_CURSOR = 1 << 14,
+    QUERY_DEAD_CURSOR = 1 << 15,
+};
+
+enum { QUERY_LIMIT_DEFAULT = 100, QUERY_LIMIT_MAX = 1000 };
+
+/* Texts are decoded, have a NUL behind them and live in the arena; absent when not asked for. */
+struct query {
+    struct bytes tenant, source, sink, cls;
+    struct bytes key;        /* any bytes; empty: the keyless lane */
+    struct bytes dedupe_key; /* any bytes */
+    bool has_lane;
+    uint8_t lane[16];
+    int64_t since_ms, until_ms; /* unix; 0: open */
+    int lane_state, row_state;  /* -1: any */
+    enum lane_sort sort;
+    size_t limit;
+    struct cursor cursor;
+};
+
+/* Why a query was refused. `filter` is decoded and lives in the arena. */
+struct query_fault {
+    const char *code; /* unknown_filter, bad_filter */
+    struct bytes filter;
+    const char *expected; /* what would have been right; in the arena or static */
+};
+
+/* Reads "a=b&c=d" (BYTES_NONE: nothing) with the parameters in `allowed` (QUERY_*). Fills defaults for what
+ * is not said. False with a fault at the first one that is unknown, malformed or there twice. */
+bool query_parse(struct bytes text, unsigned allowed, struct arena *arena, struct query *out,
+                 struct query_fault *fault);
+
+#endif

@@ -1,0 +1,91 @@
+#include "admin/routes.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "admin/admin_priv.h"
+#include "util/check.h"
+
+enum {
+    OPEN = 0,
+    READ = ADMIN_SCOPE_READ,
+    PAYLOAD = ADMIN_SCOPE_PAYLOAD,
+
+    LANES_FILTERS = QUERY_TENANT | QUERY_SOURCE | QUERY_SINK | QUERY_KEY | QUERY_LANE_STATE | QUERY_SORT |
+                    QUERY_LIMIT | QUERY_LANES_CURSOR,
+    HOOKS_FILTERS = QUERY_TENANT | QUERY_SOURCE | QUERY_SINCE | QUERY_UNTIL | QUERY_DEDUPE_KEY |
+                    QUERY_ROW_STATE | QUERY_LIMIT | QUERY_HOOKS_CURSOR,
+    DEAD_FILTERS = QUERY_TENANT | QUERY_SOURCE | QUERY_SINK | QUERY_LANE | QUERY_CLASS | QUERY_SINCE |
+                   QUERY_UNTIL | QUERY_LIMIT | QUERY_DEAD_CURSOR,
+};
+
+/* clang-format off */
+static const struct route routes[] = {
+    {"GET", "/health",                  OPEN,    0,             get_health},
+    {"GET", "/ready",                   OPEN,    0,             get_ready},
+    {"GET", "/metrics",                 READ,    0,             get_metrics},
+    {"GET", "/v1/config",               READ,    0,             get_config},
+    {"GET", "/v1/sinks",                READ,    0,             get_sinks},
+    {"GET", "/v1/lanes",                READ,    LANES_FILTERS, get_lanes},
+    {"GET", "/v1/lanes/{tenant}/{lane}", READ,   0,             get_lane},
+    {"GET", "/v1/hooks",                READ,    HOOKS_FILTERS, get_hooks},
+    {"GET", "/v1/hooks/{id}",           READ,    0,             get_hook},
+    {"GET", "/v1/hooks/{id}/body",      PAYLOAD, 0,             get_hook_body},
+    {"GET", "/v1/dlq",                  READ,    DEAD_FILTERS,  get_dead},
+};
+/* clang-format on */
+enum { ROUTE_COUNT = sizeof routes / sizeof routes[0] };
+
+/* Up to the next slash, which is left in place. */
+static struct bytes segment(struct bytes text)
+{
+    const char *slash = text.len ? memchr(text.at, '/', text.len) : NULL;
+    return bytes_of(text.at, slash ? (size_t)(slash - text.at) : text.len);
+}
+
+static struct bytes after(struct bytes text, size_t len)
+{
+    return bytes_of(text.at + len, text.len - len);
+}
+
+/* Both start with a slash wherever the loop begins; byte for byte but for braces. */
+static bool matches(const char *pattern, struct bytes path, struct bytes parts[ROUTE_PARTS_MAX])
+{
+    struct bytes want = bytes_str(pattern);
+    size_t count = 0;
+    while (want.len && path.len) {
+        if (want.at[0] != '/' || path.at[0] != '/')
+            return false;
+        want = after(want, 1);
+        path = after(path, 1);
+        struct bytes expected = segment(want), found = segment(path);
+        if (expected.len && expected.at[0] == '{') {
+            if (!found.len)
+                return false;
+            CHECK(count < ROUTE_PARTS_MAX);
+            parts[count++] = found;
+        } else if (!bytes_eq(expected, found)) {
+            return false;
+        }
+        want = after(want, expected.len);
+        path = after(path, found.len);
+    }
+    return want.len == 0 && path.len == 0;
+}
+
+const struct route *route_find(struct bytes method, struct bytes path, struct bytes parts[ROUTE_PARTS_MAX],
+                               char allow[ROUTE_ALLOW_MAX])
+{
+    size_t len = 0;
+    allow[0] = 0;
+    for (size_t i = 0; i < ROUTE_COUNT; i++) {
+        if (!matches(routes[i].pattern, path, parts))
+            continue;
+        if (bytes_eq(method, bytes_str(routes[i].method)))
+            return &routes[i];
+        len +=
+            (size_t)snprintf(allow + len, ROUTE_ALLOW_MAX - len, "%s%s", len ? ", " : "", routes[i].method);
+        CHECK(len < ROUTE_ALLOW_MAX);
+    }
+    return NULL;
+}
