@@ -1,0 +1,212 @@
+-- Ordering keys and filters: every malformed form is refused here, with the reason. Normal forms, as src/order wants
+-- them:
+--
+--   { kind = "header", header = "x-shop" }
+--   { kind = "json", path = { "data", "object", "customer" }, integers = false }
+--   { kind = "script", module = "keys.shop", call = "by_region", args = { "eu" } }
+--   { kind = "first", items = { key, key } }
+--   filter: { header = NAME } or { path = { ... } }, with match = { globs }
+
+local report = require "lanegate.report"
+local tree = require "lanegate.tree"
+
+local keys = {}
+
+local SEGMENTS_MAX, ITEMS_MAX, GLOBS_MAX = 64, 16, 64
+
+-- Each kind is named by the member that makes it one.
+local KINDS = {
+  header = { members = { "header" } },
+  json = { members = { "json", "integers" } },
+  lua = { members = { "lua", "call", "args" }, later = true },
+  first = { members = { "first" } },
+}
+local KIND_NAMES = { "header", "json", "lua", "first" }
+local FORMS = '{ header = "name" }, { json = "path" } or { first = { key, key } }'
+
+local function header_name(check, value, place)
+  if value == "" then return check.faults:add(place, "is an empty header name") or nil end
+  return check:value({ type = "header_name" }, value, place)
+end
+
+-- "a.b.c", or { "a.b", "c" } where names hold dots: the list of segments.
+local function json_path(check, value, place)
+  local segments = tree.list()
+  if value == "" or (type(value) == "table" and next(value) == nil) then
+    return check.faults:add(place, "is an empty path") or nil
+  end
+  if type(value) == "string" then
+    for segment in (value .. "."):gmatch("(.-)%.") do segments[#segments + 1] = segment end
+  elseif tree.looks_like_list(value) then
+    for i, segment in ipairs(value) do
+      if type(segment) ~= "string" then
+        return check.faults:must(report.member(place, i), "the name of a member or the number of an element, as a text",
+          segment) or nil
+      end
+      segments[i] = segment
+    end
+  else
+    return check.faults:must(place, 'a path such as "data.object.customer", or a list of its segments', value) or nil
+  end
+  for _, segment in ipairs(segments) do
+    if segment == "" then
+      return check.faults:add(place, "has an empty segment in " .. report.show(value)) or nil
+    end
+  end
+  if #segments > SEGMENTS_MAX then
+    return check.faults:add(place, ("has %d segments, at most %d are allowed"):format(#segments, SEGMENTS_MAX)) or nil
+  end
+  return segments
+end
+
+-- The arguments of a Lua key: any tree of plain values.
+local function plain_tree(check, value, place, depth)
+  if type(value) ~= "table" then
+    if type(value) == "string" or type(value) == "number" or type(value) == "boolean" then return value end
+    return check.faults:must(place, "a plain value", value) or nil
+  end
+  if depth > 16 then return check.faults:add(place, "is nested too deep") or nil end
+  local out = tree.looks_like_list(value) and tree.list() or {}
+  for _, key in ipairs(tree.sorted_keys(value)) do
+    out[key] = plain_tree(check, value[key], report.member(place, key), depth + 1)
+  end
+  return out
+end
+
+local function lua_key(check, value, place)
+  local at = { module = report.member(place, "lua"), call = report.member(place, "call"),
+               args = report.member(place, "args") }
+  local module, call, args = value.lua, value.call, value.args
+  if module == nil then -- the short form
+    at = { module = report.member(place, 1), call = report.member(place, 2), args = report.member(place, 3) }
+    module, call, args = value[1], value[2], value[3]
+  end
+  local good = true
+  if type(module) ~= "string" or not module:find("^[%a_][%w_]*[%w_.]*$") then
+    good = check.faults:must(at.module, 'the name of a module, such as "keys.shop"', module)
+  end
+  if type(call) ~= "string" or not call:find("^[%a_][%w_]*$") then
+    good = check.faults:must(at.call, "the name of a function of the module", call)
+  end
+  if args ~= nil and not tree.looks_like_list(args) then
+    good = check.faults:must(at.args, "a list of arguments", args)
+  end
+  if not good then return nil end
+  return { kind = "script", module = module, call = call, args = plain_tree(check, args or {}, at.args, 0) }
+end
+
+local read = {}
+
+function read.header(check, value, place)
+  local name = header_name(check, value.header, report.member(place, "header"))
+  return name and { kind = "header", header = name }
+end
+
+function read.json(check, value, place)
+  local path = json_path(check, value.json, report.member(place, "json"))
+  local integers = value.integers
+  if integers ~= nil then
+    integers = check:value({ type = "boolean" }, integers, report.member(place, "integers"))
+  end
+  return path and { kind = "json", path = path, integers = integers or false }
+end
+
+function read.lua(check, value, place)
+  local key = lua_key(check, value, place)
+  if key and KINDS.lua.later then
+    return check.faults:add(place, "Lua keys are not built yet in this version") or nil
+  end
+  return key
+end
+
+function read.first(check, value, place)
+  local at = report.member(place, "first")
+  local given = value.first
+  if not tree.looks_like_list(given) then return check.faults:must(at, "a list of keys", given) or nil end
+  if #given == 0 then return check.faults:add(at, "is empty: it needs at least one key") or nil end
+  if #given > ITEMS_MAX then
+    return check.faults:add(at, ("has %d keys, at most %d are allowed"):format(#given, ITEMS_MAX)) or nil
+  end
+  local items = tree.list()
+  for i, item in ipairs(given) do
+    local place_of_item = report.member(at, i)
+    if type(item) == "table" and item.first ~= nil then
+      check.faults:add(place_of_item, "a first inside a first: write its keys into the outer one")
+    else
+      items[#items + 1] = keys.read(check, item, place_of_item)
+    end
+  end
+  return { kind = "first", items = items }
+end
+
+-- The kinds that the table names, and its members that belong to none of them.
+local function kinds_of(value)
+  local kinds = {}
+  for _, name in ipairs(KIND_NAMES) do
+    if value[name] ~= nil then kinds[#kinds + 1] = name end
+  end
+  if #kinds == 0 and type(value[1]) == "string" and #value >= 2 then return { "lua" }, {} end
+
+  local strays, known = {}, {}
+  for _, name in ipairs(kinds) do
+    for _, member in ipairs(KINDS[name].members) do known[member] = true end
+  end
+  for _, key in ipairs(tree.sorted_keys(value)) do
+    if not known[key] then strays[#strays + 1] = key end
+  end
+  return kinds, strays
+end
+
+function keys.read(check, value, place)
+  if type(value) ~= "table" or next(value) == nil then
+    return check.faults:must(place, "a key such as " .. FORMS, value) or nil
+  end
+  local kinds, strays = kinds_of(value)
+  if #kinds > 1 then
+    return check.faults:add(place, ("has two kinds at once, %s and %s: a key is of one kind; "
+      .. "first = { key, key } tries several"):format(kinds[1], kinds[2])) or nil
+  end
+  if #kinds == 0 then
+    local word = strays[1]
+    return check.faults:add(place, ("has an unknown kind of key, %s: must be %s%s"):format(report.show(word), FORMS,
+      report.did_you_mean(word, KIND_NAMES))) or nil
+  end
+  for _, stray in ipairs(strays) do
+    check.faults:add(report.member(place, stray), ("is not an option of a %s key%s"):format(kinds[1],
+      report.did_you_mean(stray, KINDS[kinds[1]].members)))
+  end
+  return read[kinds[1]](check, value, place)
+end
+
+function keys.read_filter(check, value, place)
+  if type(value) ~= "table" or (value.json == nil) == (value.header == nil) then
+    return check.faults:must(place, "{ json = PATH, match = { globs } } or { header = NAME, match = { globs } }", value)
+      or nil
+  end
+  local filter = {}
+  for _, key in ipairs(tree.sorted_keys(value)) do
+    if key ~= "json" and key ~= "header" and key ~= "match" then
+      check.faults:add(report.member(place, key), "is not an option of a filter"
+        .. report.did_you_mean(key, { "json", "header", "match" }))
+    end
+  end
+  if value.header ~= nil then
+    filter.header = header_name(check, value.header, report.member(place, "header"))
+  else
+    filter.path = json_path(check, value.json, report.member(place, "json"))
+  end
+  local at, globs = report.member(place, "match"), value.match
+  if not tree.looks_like_list(globs) or #globs == 0 or #globs > GLOBS_MAX then
+    return check.faults:must(at, ('a list of 1 to %d globs such as { "invoice.*" }'):format(GLOBS_MAX), globs) or nil
+  end
+  filter.match = tree.list()
+  for i, glob in ipairs(globs) do
+    if type(glob) ~= "string" or glob == "" then
+      check.faults:must(report.member(at, i), 'a text in which * stands for any run of characters', glob)
+    end
+    filter.match[i] = glob
+  end
+  return filter
+end
+
+return keys

@@ -1,0 +1,147 @@
+-- config/README.md, from the rows of the schema.
+
+local schema = require "lanegate.schema"
+local types = require "lanegate.types"
+
+local reference = {}
+
+local HEAD = [[
+# Configuration
+
+`config.lua` is Lua, run once when the gateway starts, in a world without files, network or clock. It returns one table.
+Without `--config` it is `./config.lua`, then `/etc/lanegate/config.lua`. Relative paths are relative to the file.
+`lanegate check` names every fault of a file at once, with its line. Beside this page, [config.lua](config.lua) runs as it is.
+
+- `env "NAME"` is a variable of the environment, `env("NAME", "other")` one with a default; `file "/run/secrets/x"` is what a
+  file holds, without a line feed at its end. One that is missing is a fault of the option it was meant for.
+- Every `_ms` option takes milliseconds, or a text such as `"250ms"`, `"30s"`, `"5m"`, `"72h"`, `"7d"`.
+- Every `_bytes` option takes bytes, or a text such as `"64KiB"`, `"8MiB"`, `"1GiB"`.
+- An option marked *later* is not built yet in this version, and refused.
+
+This page is made from `lua/lanegate/schema.lua`; a test compares the two. `lanegate config --reference` prints it.
+]]
+
+local function default_of(row)
+  if row.later then return "*later*" end
+  if row.shown then return row.shown end
+  if row.required then return "required" end
+  local default = row.default
+  if row.type == "section" then return "see below" end
+  if default == nil then return "unset" end
+  if type(default) == "table" then
+    if default.type then return ('`{ type = "%s" }`'):format(default.type) end
+    local items = {}
+    for i, item in ipairs(default) do items[i] = tostring(item) end
+    return #items == 0 and "`{}`" or "`{ " .. table.concat(items, ", ") .. " }`"
+  end
+  return type(default) == "string" and ('`"%s"`'):format(default) or ("`%s`"):format(tostring(default))
+end
+
+-- What may be written, where name and default do not say it.
+local function values_of(row)
+  if row.later then return "" end
+  if row.type == "choice" or row.type == "number_choice" then return " One of " .. types.quoted(row.choices) .. "." end
+  if row.type == "integer" then return (" From %.0f to %.0f."):format(row.min, row.max) end
+  return ""
+end
+
+local function table_of(out, rows)
+  out[#out + 1] = "| option | default | what it is |\n|---|---|---|\n"
+  for _, row in ipairs(rows) do
+    local doc = row.doc .. values_of(row)
+    out[#out + 1] = ("| `%s` | %s | %s |\n"):format(row.name, default_of(row), (doc:gsub("|", "\\|")))
+  end
+end
+
+local function heading(out, title, doc)
+  out[#out + 1] = ("\n## %s\n\n%s\n\n"):format(title, doc)
+end
+
+local function top_level()
+  local rows = {}
+  for _, row in ipairs(schema.rows) do
+    if row.type ~= "section" then rows[#rows + 1] = row end
+  end
+  return rows
+end
+
+local function sections(out, rows, prefix)
+  for _, row in ipairs(rows) do
+    if row.type == "section" or row.type == "tokens" then
+      heading(out, prefix .. row.name, row.doc)
+      table_of(out, row.rows)
+      sections(out, row.rows, prefix .. row.name .. ".")
+    end
+  end
+end
+
+local function sinks_of(kind)
+  local rows = {}
+  for _, row in ipairs(schema.sink) do
+    if row.sink == kind then rows[#rows + 1] = row end
+  end
+  return rows
+end
+
+local function verify(out)
+  heading(out, "verify", "`{ type = NAME, ... }`. Every scheme has its own options.")
+  out[#out + 1] = "| type | option | default | what it is |\n|---|---|---|---|\n"
+  local later = {}
+  local names = {}
+  for name in pairs(schema.schemes) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local scheme = schema.schemes[name]
+    if scheme.later then
+      later[#later + 1] = "`" .. name .. "`"
+    elseif #scheme.rows == 0 then
+      out[#out + 1] = ("| `%s` | | | Takes anything. |\n"):format(name)
+    else
+      for _, row in ipairs(scheme.rows) do
+        out[#out + 1] = ("| `%s` | `%s` | %s | %s |\n"):format(name, row.name, default_of(row), row.doc)
+      end
+    end
+  end
+  out[#out + 1] = "\n*Later:* " .. table.concat(later, ", ") .. ".\n"
+end
+
+local KEYS = [[
+
+## Ordering keys
+
+| form | the key is |
+|---|---|
+| `{ header = "x-entity-id" }` | the value of that header, in any case of its name; the first one if it is there twice |
+| `{ json = "data.object.customer" }` | the string at that path of a JSON body; elements of arrays by number: `items.0.id` |
+| `{ json = { "a.b", "c" } }` | the same, where names hold dots |
+| `{ json = "order_id", integers = true }` | a string, or an integer as its exact digits |
+| `{ first = { { json = "a" }, { header = "b" } } }` | the first of them that there is |
+| `{ lua = "module", call = "function", args = { ... } }` | *later* |
+]]
+
+-- The whole page.
+function reference.text()
+  local out = { HEAD }
+  heading(out, "Top level", "Beside the sections below.")
+  table_of(out, top_level())
+  sections(out, schema.rows, "")
+  heading(out, "retry", "On a sink it goes over the source's, and that over dispatch's, key by key. A list of waits stands "
+    .. "for `base_ms` and `max_ms`.")
+  table_of(out, schema.retry)
+  for _, row in ipairs(schema.rows) do
+    if row.type == "sources" then
+      heading(out, "sources.NAME", "One provider each, posted to `PREFIX/NAME`.")
+      table_of(out, row.rows)
+    end
+  end
+  verify(out)
+  heading(out, "sinks", "Entries of a source's `sinks`. Options of every sink:")
+  table_of(out, sinks_of(nil))
+  heading(out, "http sinks", "Beside those of every sink. 2xx is a success; what is not in `refused` is tried again.")
+  table_of(out, sinks_of("http"))
+  sections(out, schema.sink, "sinks.")
+  out[#out + 1] = KEYS
+  return table.concat(out)
+end
+
+return reference

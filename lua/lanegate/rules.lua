@@ -1,0 +1,201 @@
+-- What options mean together: rules that no single row of the schema can hold. They run behind the rows, on normal
+-- forms, in which whatever was refused already is missing.
+
+local address = require "lanegate.address"
+local report = require "lanegate.report"
+local schema = require "lanegate.schema"
+local tree = require "lanegate.tree"
+
+local rules = {}
+
+-- Sinks ---------------------------------------------------------------------------------------------------------
+
+local function ordering(check, given, sink, place)
+  if sink.ordered then
+    sink.on_dead = sink.on_dead or given.on_dead == nil and { refused = "skip", exhausted = "hold" } or nil
+    return
+  end
+  for _, option in ipairs { "ordering_key", "on_missing_key", "on_dead" } do
+    if given[option] ~= nil and (given.ordered == nil or sink.ordered == false) then
+      check.faults:add(report.member(place, option), "is only for ordered sinks: it needs ordered = true")
+    end
+  end
+  sink.on_missing_key = nil
+end
+
+local function tls(check, sink, place)
+  if sink.tls and (sink.tls.cert == nil) ~= (sink.tls.key == nil) then
+    check.faults:add(report.member(place, "tls"), "must have both cert and key, or neither")
+  end
+end
+
+-- A table that is not given is not there for members either.
+local function member_of(value, name)
+  return type(value) == "table" and value[name] or nil
+end
+
+function rules.sink(check, given, sink, place)
+  ordering(check, given, sink, place)
+  tls(check, sink, place)
+end
+
+-- Sources -------------------------------------------------------------------------------------------------------
+
+function rules.source(check, given, source, place)
+  if source.verify and source.verify.type == "none" and member_of(given, "on_verify_failure") ~= nil then
+    check.faults:add(report.member(place, "on_verify_failure"), 'has no meaning with verify = { type = "none" }, '
+      .. "which never fails")
+  end
+end
+
+-- The whole -----------------------------------------------------------------------------------------------------
+
+-- Key by key, the nearest last. An explicit schedule takes the place of base_ms and max_ms, and they of it.
+local function merged_retry(levels)
+  local out = {}
+  for _, level in ipairs(levels) do
+    if level.schedule_ms then out.base_ms, out.max_ms = nil, nil end
+    if level.base_ms or level.max_ms then out.schedule_ms = nil end
+    for key, value in pairs(level) do out[key] = value end
+  end
+  return out
+end
+
+local function with_retry_defaults(check, retry, ordered)
+  for _, row in ipairs(schema.retry) do
+    local scheduled = retry.schedule_ms and (row.name == "base_ms" or row.name == "max_ms")
+    if retry[row.name] == nil and not scheduled then
+      retry[row.name] = row.name == "max_ms" and ordered and 60000 or check:default(row, { path = "" })
+    end
+  end
+  return retry
+end
+
+local function retries(check, whole, source, sink, place)
+  local levels = { whole.dispatch and whole.dispatch.retry or {}, source.retry or {}, sink.retry or {} }
+  sink.retry = with_retry_defaults(check, merged_retry(levels), sink.ordered)
+  if not sink.retry.schedule_ms and sink.retry.base_ms > sink.retry.max_ms then
+    check.faults:add(report.member(place, "retry"), ("base_ms (%.0f) must be at most max_ms (%.0f)"):format(
+      sink.retry.base_ms, sink.retry.max_ms))
+  end
+end
+
+local function timeouts(check, whole, given, sink, place)
+  local outer = whole.dispatch and whole.dispatch.attempt_timeout_ms
+  if outer and sink.timeout_ms and member_of(given, "timeout_ms") ~= nil and sink.timeout_ms > outer then
+    check.faults:add(report.member(place, "timeout_ms"), ("must be at most dispatch.attempt_timeout_ms (%.0f), got %.0f")
+      :format(outer, sink.timeout_ms))
+  end
+end
+
+-- What can be seen to be refused when it is connected to. The message holds the line that would allow it.
+local function egress(check, whole, sink, place)
+  local url = sink.url and address.url(sink.url)
+  if not url or not whole.egress or not whole.egress.allow_private then return end
+  local at = report.member(place, "url")
+  if url.scheme == "http" and whole.egress.allow_http == false then
+    check.faults:add(at, "is plain http, which is closed; to allow it: egress = { allow_http = true }")
+  end
+  local allowed = {}
+  for i, text in ipairs(whole.egress.allow_private) do allowed[i] = address.cidr(text) end
+  if url.groups and not address.is_allowed(url.groups, allowed) then
+    local range = ("%s/%d"):format(url.host, address.ipv4(url.host) and 32 or 128)
+    check.faults:add(at, ('goes to %s, which is private or reserved; to allow it: egress = { allow_private = { "%s" } }')
+      :format(url.host, range))
+  end
+end
+
+local function own_headers(check, whole, sink, place)
+  local prefix = "x-" .. (whole.sink_header_prefix or "lanegate") .. "-"
+  for _, name in ipairs(tree.sorted_keys(sink.headers or {})) do
+    if name:lower():sub(1, #prefix) == prefix and prefix ~= "x-lanegate-" then
+      check.faults:add(report.member(report.member(place, "headers"), name), "is set by the gateway itself")
+    end
+  end
+end
+
+local function shared_tenant(check, whole, source, place)
+  if whole.http and whole.http.routing == "tenant_path" and source.tenant == "default" and source.verify
+      and source.verify.type == "none" and source.trust_url_tenant == false then
+    check.faults:add(place, "takes its tenant from the URL and verifies nothing, so that anybody can post as anybody: "
+      .. "give it a verify, a tenant, or trust_url_tenant = true")
+  end
+end
+
+local function sources(check, given, whole, place)
+  local all = report.member(place, "sources")
+  for _, name in ipairs(tree.sorted_keys(whole.sources or {})) do
+    local source = whole.sources[name]
+    local at = report.member(all, name)
+    shared_tenant(check, whole, source, at)
+    local given_sinks = member_of(member_of(given.sources, name), "sinks")
+    for i, sink in ipairs(source.sinks or {}) do
+      local sink_at = report.member(report.member(at, "sinks"), i, sink.name)
+      retries(check, whole, source, sink, sink_at)
+      timeouts(check, whole, member_of(given_sinks, i), sink, sink_at)
+      egress(check, whole, sink, sink_at)
+      own_headers(check, whole, sink, sink_at)
+      sink.concurrency = sink.concurrency or whole.dispatch and whole.dispatch.sink_concurrency
+    end
+  end
+end
+
+local function admin(check, whole, place)
+  if not whole.admin then return end
+  local at = report.member(place, "admin")
+  local listen, tokens, auth = whole.admin.listen, whole.admin.tokens, whole.admin.auth
+  local groups = listen and address.listen(listen)
+  if groups and tokens and not address.is_loopback(groups) and #tokens == 0 and auth ~= "none" then
+    check.faults:add(report.member(at, "listen"), ('"%s" is reached from outside this machine: it needs tokens, or '
+      .. 'auth = "none" when something in front asks for them'):format(listen))
+  end
+  if auth == "none" and tokens and #tokens > 0 then
+    check.faults:add(report.member(at, "auth"), '"none" contradicts tokens: must be one or the other')
+  end
+  local seen = {}
+  for i, token in ipairs(tokens or {}) do
+    if seen[token.name] then
+      check.faults:add(report.member(report.member(at, "tokens"), i), ('has the name "%s", like another one')
+        :format(token.name))
+    end
+    seen[token.name] = true
+  end
+end
+
+-- `smaller` and `larger` are { section, option }.
+local function at_most(check, whole, place, smaller, larger)
+  local small, large = member_of(whole[smaller[1]], smaller[2]), member_of(whole[larger[1]], larger[2])
+  if small and large and small > large then
+    local at = report.member(report.member(place, larger[1]), larger[2])
+    check.faults:add(at, ("must be at least %s.%s (%.0f), got %.0f"):format(smaller[1], smaller[2], small, large))
+  end
+end
+
+local function store(check, given, place)
+  if member_of(given.store, "type") ~= "none" then return end
+  for _, source in pairs(type(given.sources) == "table" and given.sources or {}) do
+    local sinks = member_of(source, "sinks")
+    for _, sink in pairs(type(sinks) == "table" and sinks or {}) do
+      if member_of(sink, "ordered") == true then
+        check.faults:add(report.member(report.member(place, "store"), "type"),
+          '"none" keeps no lanes: an ordered sink needs a store')
+        return
+      end
+    end
+  end
+end
+
+function rules.whole(check, given, whole, place)
+  store(check, given, place)
+  admin(check, whole, place)
+  at_most(check, whole, place, { "http", "max_body_bytes" }, { "http", "max_buffered_bytes" })
+  at_most(check, whole, place, { "http", "max_body_bytes" }, { "store", "max_queue_bytes" })
+  local breaker = whole.dispatch and whole.dispatch.breaker
+  if breaker and breaker.open_ms and breaker.max_open_ms and breaker.open_ms > breaker.max_open_ms then
+    check.faults:add(report.member(report.member(report.member(place, "dispatch"), "breaker"), "max_open_ms"),
+      ("must be at least open_ms (%.0f), got %.0f"):format(breaker.open_ms, breaker.max_open_ms))
+  end
+  sources(check, given, whole, place)
+end
+
+return rules

@@ -1,0 +1,247 @@
+-- Every option of config.lua, one row each: its name, type (types.lua), default, bounds, and the sentence that
+-- explains it. Checks, defaults, /v1/config and config/README.md all come from these rows.
+--
+--   default    in the words of the file ("72h"); a function of the host where the machine decides, with `shown`
+--              as its words in the reference
+--   public     its value may be shown by /v1/config and `lanegate config`; everything else is shown as "(set)"
+--   later      not built yet: refused by that name, never ignored
+--   required   must be given
+--   sink       only for sinks of that type
+--
+-- The unit is in the name: _ms takes 30000 or "30s", _bytes takes 8388608 or "8MiB".
+
+local schema = {}
+
+local DAY_MS = 24 * 60 * 60 * 1000
+local YEAR_MS = 366 * DAY_MS
+local TIB = 2 ^ 40
+
+local retry = {
+  { name = "base_ms", type = "ms", default = 100, min = 1, max = DAY_MS, public = true,
+    doc = "Wait after the first failed attempt; it doubles with each further one, times a random factor." },
+  { name = "max_ms", type = "ms", default = "5m", shown = '`"5m"`, `"60s"` on an ordered sink', min = 1, max = YEAR_MS,
+    public = true, doc = "The longest wait between two attempts." },
+  { name = "give_up_after_ms", type = "ms", default = "72h", min = 1, max = YEAR_MS, public = true,
+    doc = "A hook is exhausted this long after its first attempt; breaker and pause time do not count." },
+  { name = "max_attempts", type = "integer", min = 1, max = 1000000, public = true,
+    doc = "A hook is exhausted after so many attempts. Unset: only time decides." },
+  { name = "jitter", type = "boolean", default = true, public = true,
+    doc = "Multiply each wait by a random factor between 0.5 and 1.0." },
+}
+schema.retry = retry
+
+local breaker = {
+  { name = "failures", type = "integer", default = 10, min = 1, max = 1000000, public = true,
+    doc = "Failures of different lanes, without an ok between, that stop a sink." },
+  { name = "open_ms", type = "ms", default = "5s", min = 1, max = DAY_MS, public = true,
+    doc = "Wait before the first probe; doubles each time the breaker opens again." },
+  { name = "max_open_ms", type = "ms", default = "60s", min = 1, max = DAY_MS, public = true,
+    doc = "The longest wait before a probe." },
+}
+
+-- Types of `verify`. Those that are `later` are known by name.
+schema.schemes = {
+  none = { rows = {} },
+  standard_webhooks = { rows = {
+    { name = "secret", type = "secrets", format = "base64", required = true,
+      doc = '`"whsec_..."`, or a list of them while rotating.' },
+    { name = "tolerance_ms", type = "ms", default = "5m", min = 1000, max = DAY_MS, public = true,
+      doc = "How far a time stamp may be from now, either way." },
+  } },
+  bearer = { later = true }, basic = { later = true }, discord = { later = true }, ecdsa = { later = true },
+  ed25519 = { later = true }, github = { later = true }, gitlab = { later = true }, hmac = { later = true },
+  linear = { later = true }, lua = { later = true }, mtls = { later = true }, paddle = { later = true },
+  rsa = { later = true }, sendgrid = { later = true }, shopify = { later = true }, slack = { later = true },
+  square = { later = true }, stripe = { later = true }, svix = { later = true }, twilio = { later = true },
+  zoom = { later = true },
+}
+
+local sink = {
+  { name = "type", type = "choice", choices = { "http", "log" }, later_choices = { "google_pubsub" }, required = true,
+    public = true, doc = "What kind of receiver: `http` posts the hook to a URL, `log` writes a line to the log." },
+  { name = "name", type = "name", shown = "its type", public = true,
+    doc = "Backlog and lanes belong to this name; two sinks of a source need different ones." },
+  { name = "was", type = "name", public = true, later = true,
+    doc = "The name this sink had before: its backlog moves with it." },
+  { name = "only", type = "filter", public = true,
+    doc = "`{ json = PATH, match = { globs } }` or `{ header = NAME, match = { globs } }`: other hooks make no "
+      .. "delivery for this sink." },
+  { name = "ordered", type = "boolean", default = false, public = true,
+    doc = "Deliver the hooks of one lane one at a time, in the order they were committed." },
+  { name = "ordering_key", type = "ordering_key", public = "ordering_key",
+    doc = "What splits the hooks into lanes: `{ header = NAME }`, `{ json = PATH }`, `{ first = { ... } }`. Without "
+      .. "one, all hooks of the sink share a lane." },
+  { name = "on_missing_key", type = "choice", choices = { "keyless", "unordered" }, default = "keyless", public = true,
+    doc = "Where a hook without a key goes: the keyless lane, or outside all lanes." },
+  { name = "on_dead", type = "on_dead", shown = '`{ refused = "skip", exhausted = "hold" }`', public = true,
+    doc = "When the head of a lane becomes a dead letter: `skip` goes on with the next, `hold` waits for an "
+      .. "operator. One word stands for both." },
+  { name = "concurrency", type = "integer", shown = "`dispatch.sink_concurrency`", min = 1, max = 100000, public = true,
+    doc = "Attempts running at once." },
+  { name = "rate", type = "number", public = true, later = true, doc = "Deliveries a second." },
+  { name = "retry", type = "retry", rows = retry, public = true, shown = "the source's",
+    doc = "Goes over the source's, key by key." },
+
+  { name = "url", type = "url", sink = "http", required = true, public = "origin",
+    doc = "Where to post. Private addresses and plain http need `egress`." },
+  { name = "method", type = "choice", sink = "http", choices = { "POST", "PUT", "PATCH" }, default = "POST",
+    public = true, doc = "The request method." },
+  { name = "secret", type = "secrets", sink = "http",
+    doc = "Signs each attempt as Standard Webhooks say: `whsec_` and base64, else the text's own bytes. A list "
+      .. "while rotating: all of them sign." },
+  { name = "headers", type = "headers", sink = "http", default = {}, public = "names",
+    doc = "Headers sent with every attempt." },
+  { name = "tls", type = "section", sink = "http", doc = "Files for a private TLS world.", rows = {
+    { name = "ca", type = "file", public = true, doc = "Trust these certificates (PEM) instead of the system's." },
+    { name = "cert", type = "file", public = true, doc = "Client certificate (PEM); needs `key`." },
+    { name = "key", type = "file", public = true, doc = "Its private key (PEM); needs `cert`." },
+  } },
+  { name = "timeout_ms", type = "ms", sink = "http", default = "5s", min = 1, max = DAY_MS, public = true,
+    doc = "Time for one attempt, connecting included; at most `dispatch.attempt_timeout_ms`." },
+  { name = "refused", type = "statuses", sink = "http", default = { 400, 410, 413, 422 }, public = true,
+    doc = "Answers by which the receiver has decided: the hook becomes a dead letter at once." },
+  { name = "proxy", type = "proxy", sink = "http",
+    doc = "`http://host:port` of a proxy. What the environment says is never used." },
+}
+schema.sink = sink
+
+local source = {
+  { name = "tenant", type = "name", default = "default", public = true, doc = "Who owns the hooks of this source." },
+  { name = "verify", type = "verify", default = { type = "none" }, public = true,
+    doc = "How to tell that a hook is genuine." },
+  { name = "on_verify_failure", type = "choice", choices = { "reject", "accept_flag" }, later_choices = { "quarantine" },
+    default = "reject", public = true,
+    doc = "`reject` answers 401; `accept_flag` takes the hook and marks it as failed." },
+  { name = "dedupe", type = "anything", later = true, doc = "What makes two posts the same hook." },
+  { name = "forward_headers", type = "header_names", public = true, shown = "all but the sensitive ones",
+    doc = "Which of the provider's headers reach the sinks." },
+  { name = "store_headers", type = "anything", later = true, doc = "Which headers are stored." },
+  { name = "respond", type = "number_choice", choices = { 200, 201, 202, 204 }, default = 201, public = true,
+    doc = "The status of a success, for providers that insist on one." },
+  { name = "handshake", type = "anything", later = true, doc = "Answers what a provider asks before it sends." },
+  { name = "trust_url_tenant", type = "boolean", default = false, public = true,
+    doc = "With `http.routing = \"tenant_path\"`: take the tenant from the URL although nothing verifies the hook." },
+  { name = "retry", type = "retry", rows = retry, public = true, shown = "dispatch's",
+    doc = "Goes over dispatch's, key by key." },
+  { name = "sinks", type = "sinks", rows = sink, required = true, public = true,
+    doc = "A list of receivers, at least one." },
+}
+
+schema.rows = {
+  { name = "data_dir", type = "path", default = "data", public = true,
+    doc = "The folder of the store; made (0700) when it is missing." },
+  { name = "sink_header_prefix", type = "header_prefix", default = "lanegate", public = true,
+    doc = "Sinks get headers `x-PREFIX-id` and so on." },
+  { name = "drain_timeout_ms", type = "ms", default = "25s", min = 0, max = DAY_MS, public = true,
+    doc = "How long running attempts may take when the gateway goes down." },
+
+  { name = "log", type = "section", doc = "What it says on stderr.", rows = {
+    { name = "level", type = "choice", choices = { "debug", "info", "warn", "error" }, default = "info", public = true,
+      doc = "The least important level that is written." },
+    { name = "format", type = "choice", choices = { "json", "text" }, shown = '`"json"`, `"text"` on a terminal',
+      default = function(host) return host.terminal and "text" or "json" end, public = true,
+      doc = "One JSON object a line, or text for people." },
+  } },
+
+  { name = "http", type = "section", doc = "The door for hooks.", rows = {
+    { name = "listen", type = "addresses", default = "0.0.0.0:4000", public = true,
+      doc = "An address and port, or a list of them; IPv6 as `[::]:4000`." },
+    { name = "threads", type = "integer", default = function(host) return host.cores end, shown = "cores", min = 1,
+      max = 256, public = true, doc = "Loops that read requests." },
+    { name = "max_body_bytes", type = "bytes", default = "25MiB", min = 1, max = 2 ^ 30, public = true,
+      doc = "A larger body is answered 413." },
+    { name = "max_buffered_bytes", type = "bytes", default = "256MiB", min = 2 ^ 20, max = TIB, public = true,
+      doc = "Unhandled input of all connections; beyond it the slowest is shut." },
+    { name = "prefix", type = "url_prefix", default = "/webhooks", public = true,
+      doc = "Hooks are posted to `PREFIX/SOURCE`." },
+    { name = "routing", type = "choice", choices = { "path", "tenant_path" }, default = "path", public = true,
+      doc = "`tenant_path`: hooks are posted to `PREFIX/TENANT/SOURCE`." },
+    { name = "header_timeout_ms", type = "ms", default = "10s", min = 1, max = DAY_MS, public = true,
+      doc = "Time for the head of a request." },
+    { name = "body_timeout_ms", type = "ms", default = "30s", min = 1, max = DAY_MS, public = true,
+      doc = "Time for its body." },
+    { name = "idle_timeout_ms", type = "ms", default = "60s", min = 1, max = DAY_MS, public = true,
+      doc = "How long a kept connection may be silent." },
+    { name = "max_connections", type = "integer", default = 10000, min = 1, max = 1000000, public = true,
+      doc = "Beyond it the newest is closed." },
+    { name = "tls", type = "anything", later = true, doc = "Certificate, key and client CA." },
+    { name = "trusted_proxies", type = "anything", later = true, doc = "Whose X-Forwarded-For is believed." },
+  } },
+
+  { name = "admin", type = "section", doc = "The door for operators.", rows = {
+    { name = "listen", type = "address", default = "127.0.0.1:4002", public = true,
+      doc = "Beyond loopback it needs tokens." },
+    { name = "tokens", type = "tokens", default = {}, public = true,
+      doc = "A list of `{ hash, scopes, name }`.", rows = {
+        { name = "hash", type = "hash", required = true, doc = "SHA-256 of the token, 64 hex digits." },
+        { name = "scopes", type = "scopes", choices = { "read", "payload", "operate", "config" }, required = true,
+          public = true, doc = "What the token may do: a list of `read`, `payload`, `operate`, `config`." },
+        { name = "name", type = "name", shown = "`token1`, `token2`, ...", public = true,
+          doc = "Who it is, in the audit table." },
+      } },
+    { name = "auth", type = "choice", choices = { "none" }, public = true,
+      doc = '`"none"`: no tokens beyond loopback, on purpose, behind something that asks for them.' },
+  } },
+
+  { name = "store", type = "section", doc = "What makes a hook durable.", rows = {
+    { name = "type", type = "choice", choices = { "sqlite" }, later_choices = { "none" }, default = "sqlite",
+      public = true, doc = "The embedded store." },
+    { name = "max_batch", type = "integer", default = 1024, min = 1, max = 65536, public = true,
+      doc = "Hooks in one commit." },
+    { name = "max_batch_bytes", type = "bytes", default = "8MiB", min = 1, max = 2 ^ 30, public = true,
+      doc = "Bytes in one commit; one larger hook is a commit of its own." },
+    { name = "max_queue", type = "integer", default = 10000, min = 1, max = 10000000, public = true,
+      doc = "Hooks waiting for their commit; beyond it the answer is 503 `overload`." },
+    { name = "max_queue_bytes", type = "bytes", default = "256MiB", min = 1, max = TIB, public = true,
+      doc = "Their bytes." },
+    { name = "commit_timeout_ms", type = "ms", default = "15s", min = 100, max = DAY_MS, public = true,
+      doc = "When it is unknown for so long whether a batch is stored, its connections are closed without an answer." },
+    { name = "retention_ms", type = "ms", default = "7d", min = 0, max = 100 * YEAR_MS, public = true,
+      doc = "How long delivered hooks stay." },
+    { name = "max_bytes", type = "bytes", min = 2 ^ 20, max = 1024 * TIB, public = true,
+      doc = "Of the store's files: beyond it the oldest delivered hooks go before their time. Unset: no bound." },
+    { name = "min_free_bytes", type = "bytes", default = "1GiB", min = 0, max = 1024 * TIB, public = true,
+      doc = "With less free disk the answer is 503 `disk_full`." },
+  } },
+
+  { name = "dispatch", type = "section", doc = "How hooks leave.", rows = {
+    { name = "concurrency", type = "integer", default = 4096, min = 1, max = 1000000, public = true,
+      doc = "Attempts running at once, all sinks." },
+    { name = "sink_concurrency", type = "integer", default = 32, min = 1, max = 100000, public = true,
+      doc = "The same for each sink that does not say otherwise." },
+    { name = "max_inflight_bytes", type = "bytes", default = "128MiB", min = 2 ^ 20, max = TIB, public = true,
+      doc = "Hooks in flight, and waiting in memory." },
+    { name = "max_pending_bytes", type = "bytes", default = function(host) return math.floor(host.memory / 4) end,
+      shown = "a quarter of memory", min = 2 ^ 20, max = TIB, public = true,
+      doc = "Memory for what is owed; beyond it the answer is 503 `backlog_full`." },
+    { name = "attempt_timeout_ms", type = "ms", default = "30s", min = 1, max = DAY_MS, public = true,
+      doc = "The outer bound of any sink's own timeout." },
+    { name = "retry", type = "retry", rows = retry, public = true,
+      doc = "When to try again; or a list of waits, such as `{ \"5s\", \"5m\", \"30m\" }`, whose last one repeats." },
+    { name = "breaker", type = "section", rows = breaker,
+      doc = "When to stop trying a receiver that is down." },
+    { name = "dlq", type = "anything", later = true, doc = "Bounds of the dead letters." },
+  } },
+
+  { name = "ordering", type = "section", doc = "How lanes are found.", rows = {
+    { name = "max_body_bytes", type = "bytes", default = "1MiB", min = 1, max = 2 ^ 30, public = true,
+      doc = "Larger bodies have no JSON key." },
+  } },
+
+  { name = "scripts", type = "anything", later = true, doc = "Lua keys." },
+
+  { name = "egress", type = "section", doc = "Where deliveries may go.", rows = {
+    { name = "allow_private", type = "cidrs", default = {}, public = true,
+      doc = "Private, loopback, link-local and reserved ranges that are open, such as `10.0.0.0/8`." },
+    { name = "allow_http", type = "boolean", default = false, public = true, doc = "Whether plain http is allowed." },
+  } },
+
+  { name = "rate_limits", type = "anything", later = true, doc = "Hooks a second." },
+  { name = "quarantine", type = "anything", later = true, doc = "The pen for hooks that failed verification." },
+  { name = "retire", type = "anything", later = true, doc = "Sinks that are gone for good." },
+
+  { name = "sources", type = "sources", rows = source, required = true, public = true,
+    doc = "Where hooks come from: a table by name." },
+}
+
+return schema

@@ -1,0 +1,317 @@
+-- What a value of each type may be. A type is { expects, read }:
+--
+--   expects   the rest of the sentence "must be ...": a text, or a function of the row
+--   read      (check, value, row, place) gives the normal form, or nil after it has reported the fault
+--   is_text   the normal form is one text, so that a placeholder may stand in for it
+--
+-- Tables with rows of their own (sections, sources, sinks, verify, retry, tokens) are read by check.lua, keys and
+-- filters by keys.lua.
+
+local address = require "lanegate.address"
+local report = require "lanegate.report"
+local tree = require "lanegate.tree"
+
+local types = {}
+
+local function expects(row)
+  local text = types[row.type].expects
+  return type(text) == "function" and text(row) or text
+end
+types.expects = expects
+
+local function refuse(check, value, row, place)
+  check.faults:must(place, expects(row), value)
+  return nil
+end
+
+-- Plain text: not empty, and without control characters, which no option has a use for.
+local function is_plain(value)
+  return type(value) == "string" and value ~= "" and not value:find("%c")
+end
+
+-- A type whose values are texts that `accepts`, turned by `normal` (if any).
+local function text_type(sentence, accepts, normal)
+  return { expects = sentence, is_text = true, read = function(check, value, row, place)
+    if not is_plain(value) or not accepts(value) then return refuse(check, value, row, place) end
+    return normal and normal(value, check) or value
+  end }
+end
+
+local function quoted(choices)
+  local out = {}
+  for i, choice in ipairs(choices) do out[i] = type(choice) == "string" and ('"%s"'):format(choice) or tostring(choice) end
+  if #out < 2 then return out[1] end
+  return table.concat(out, ", ", 1, #out - 1) .. " or " .. out[#out]
+end
+types.quoted = quoted
+
+local function contains(list, value)
+  for _, item in ipairs(list or {}) do
+    if item == value then return true end
+  end
+  return false
+end
+
+local TOKEN = "^[%w!#$%%&'*+.^_`|~-]+$"
+function types.is_header_name(value)
+  return type(value) == "string" and #value <= 256 and value:find(TOKEN) ~= nil
+end
+
+-- Plain kinds ---------------------------------------------------------------------------------------------------
+
+types.boolean = { expects = "true or false", read = function(check, value, row, place)
+  if type(value) ~= "boolean" then return refuse(check, value, row, place) end
+  return value
+end }
+
+local function whole(value)
+  return type(value) == "number" and value == math.floor(value) and math.abs(value) <= 2 ^ 53
+end
+
+local function exact(number)
+  return ("%.0f"):format(number)
+end
+
+types.integer = {
+  expects = function(row) return ("a whole number from %s to %s"):format(exact(row.min), exact(row.max)) end,
+  read = function(check, value, row, place)
+    if not whole(value) or value < row.min or value > row.max then return refuse(check, value, row, place) end
+    return value
+  end,
+}
+
+-- `parse` is the host's: units become numbers in one place of the program, src/util/units.c.
+local function unit_type(unit, sample, parse)
+  return {
+    expects = function(row)
+      return ('%s from %s to %s, or a text such as "%s"'):format(unit, exact(row.min), exact(row.max), sample)
+    end,
+    read = function(check, value, row, place)
+      local number = value
+      if type(value) == "string" then number = check.host[parse](value) end
+      if not whole(number) or number < row.min or number > row.max then return refuse(check, value, row, place) end
+      return number
+    end,
+  }
+end
+types.ms = unit_type("milliseconds", "30s", "parse_ms")
+types.bytes = unit_type("bytes", "8MiB", "parse_bytes")
+
+types.number_choice = {
+  expects = function(row) return quoted(row.choices) end,
+  read = function(check, value, row, place)
+    if not contains(row.choices, value) then return refuse(check, value, row, place) end
+    return value
+  end,
+}
+
+types.choice = {
+  is_text = true,
+  expects = function(row) return quoted(row.choices) end,
+  read = function(check, value, row, place)
+    if contains(row.choices, value) then return value end
+    if contains(row.later_choices, value) then
+      return check.faults:add(place, ('"%s" is not built yet in this version'):format(value)) or nil
+    end
+    check.faults:add(place, ("must be %s, got %s%s"):format(quoted(row.choices), report.show(value),
+      report.did_you_mean(value, row.choices)))
+    return nil
+  end,
+}
+
+-- Names and paths -----------------------------------------------------------------------------------------------
+
+function types.is_name(value)
+  return type(value) == "string" and #value <= 64 and value:find("^[%w_-]+$") ~= nil
+end
+types.name = text_type("a name of 1 to 64 letters, digits, _ and -", types.is_name)
+
+types.path = text_type("a path", function() return true end, function(value, check)
+  return value:sub(1, 1) == "/" and value or check.directory .. value
+end)
+
+types.file = { expects = "the path of a file", is_text = true, read = function(check, value, row, place)
+  local path = types.path.read(check, value, row, place)
+  local readable, reason = true, nil
+  if path and check.resolve then readable, reason = check.host.readable(path) end
+  if not readable then
+    return check.faults:add(place, ("must be a file that can be read, got %s: %s"):format(report.show(path), reason)) or nil
+  end
+  return path
+end }
+
+types.url_prefix = text_type('a path such as "/webhooks", without a slash at its end', function(value)
+  return #value <= 256 and (value .. "/"):find("^/[%w._~/-]+/$") and not value:find("//", 1, true)
+    and value:sub(-1) ~= "/" and not (value .. "/"):find("/%.%.?/")
+end)
+
+types.header_prefix = text_type("1 to 32 lower-case letters, digits and -", function(value)
+  return #value <= 32 and value:find("^[a-z0-9][a-z0-9-]*$") and value:sub(-1) ~= "-"
+end)
+
+-- Addresses -----------------------------------------------------------------------------------------------------
+
+types.address = text_type('an address and a port, such as "127.0.0.1:4000" or "[::1]:4000"', address.listen)
+
+types.cidr = text_type('a range such as "10.0.0.0/8" or "fd00::/8", with no bits set behind its length', address.cidr)
+
+local function url_type(schemes, may_have_user)
+  local sentence = ("a URL that begins with %s"):format(schemes)
+  return { expects = sentence, is_text = true, read = function(check, value, row, place)
+    if not is_plain(value) then return refuse(check, value, row, place) end
+    local url, wrong = address.url(value)
+    if url and not schemes:find(url.scheme .. "://", 1, true) then url, wrong = nil, "it begins otherwise" end
+    -- The text may hold a token: it is not shown.
+    if not url then return check.faults:add(place, ("must be %s: %s"):format(sentence, wrong)) or nil end
+    if url.user and not may_have_user then
+      return check.faults:add(place, "must hold no user and password: put them into headers, where they are not shown") or nil
+    end
+    return value
+  end }
+end
+types.url = url_type("https:// or http://", false)
+types.proxy = url_type("http:// or https://", true)
+
+-- Lists ---------------------------------------------------------------------------------------------------------
+
+-- Reads every item of a list as `item_row`; nil when any is refused.
+function types.read_list(check, value, row, place, item_row)
+  if not tree.looks_like_list(value) then return refuse(check, value, row, place) end
+  local out, good = tree.list(), true
+  for i, item in ipairs(value) do
+    local normal = check:value(item_row, item, report.member(place, i))
+    if normal == nil then good = false end
+    out[#out + 1] = normal
+  end
+  return good and out or nil
+end
+
+types.addresses = { expects = types.address.expects .. ", or a list of them", read = function(check, value, row, place)
+  if type(value) == "string" then
+    local one = check:value({ type = "address" }, value, place)
+    return one and tree.list { one }
+  end
+  if type(value) == "table" and #value == 0 then return refuse(check, value, row, place) end
+  return types.read_list(check, value, row, place, { type = "address" })
+end }
+
+types.cidrs = { expects = 'a list of ranges such as { "10.0.0.0/8" }', read = function(check, value, row, place)
+  return types.read_list(check, value, row, place, { type = "cidr" })
+end }
+
+types.header_name = text_type("a header name", types.is_header_name)
+
+types.header_names = { expects = 'a list of header names such as { "content-type" }',
+  read = function(check, value, row, place)
+    return types.read_list(check, value, row, place, { type = "header_name" })
+  end }
+
+types.status = { expects = "a status from 400 to 499, but neither 408 nor 429, which ask for another attempt",
+  read = function(check, value, row, place)
+    if not whole(value) or value < 400 or value > 499 or value == 408 or value == 429 then
+      return refuse(check, value, row, place)
+    end
+    return value
+  end }
+
+types.statuses = { expects = "a list of statuses such as { 400, 410 }", read = function(check, value, row, place)
+  return types.read_list(check, value, row, place, { type = "status" })
+end }
+
+types.scope = { is_text = true, expects = types.choice.expects, read = types.choice.read }
+
+types.scopes = { expects = function(row) return "a list out of " .. quoted(row.choices) end,
+  read = function(check, value, row, place)
+    if type(value) == "table" and #value == 0 then return refuse(check, value, row, place) end
+    return types.read_list(check, value, row, place, { type = "scope", choices = row.choices })
+  end }
+
+types.schedule = { expects = 'a list of waits such as { "5s", "5m" }', read = function(check, value, row, place)
+  return types.read_list(check, value, row, place, { type = "ms", min = 1, max = 366 * 24 * 3600 * 1000 })
+end }
+
+-- Secrets: what they are is never said, only what is wrong with them ----------------------------------------------
+
+types.hash = { expects = "the SHA-256 of the token as 64 hex digits", read = function(check, value, row, place)
+  if type(value) ~= "string" or #value ~= 64 or value:find("%X") then
+    return check.faults:add(place, ("must be %s, got %s"):format(expects(row), report.show_kind(value))) or nil
+  end
+  return value:lower()
+end }
+
+local function is_base64(text)
+  local body = text:gsub("=+$", "")
+  local padding = #text - #body
+  return #body > 0 and not body:find("[^%w+/]") and padding <= 2 and #body % 4 ~= 1
+    and (padding == 0 or #text % 4 == 0)
+end
+
+-- What is wrong with a secret, or nil.
+local function secret_fault(value, format)
+  if type(value) ~= "string" or not value:find("%S") then
+    return "must be a secret that is not blank, got " .. report.show_kind(value)
+  end
+  if value:find("^v1a?,") then
+    return 'must be "whsec_" and base64: the "' .. value:match("^v1a?,") .. '" in front belongs to signatures, not to secrets'
+  end
+  local base64 = value:match("^whsec_(.*)$") or (format == "base64" and value)
+  if base64 and not is_base64(base64) then
+    return ('must be "whsec_" and base64, got %s that is not base64'):format(report.show_kind(value))
+  end
+end
+
+types.secret = { expects = "a secret", read = function(check, value, row, place)
+  local fault = secret_fault(value, row.format)
+  if fault then return check.faults:add(place, fault) or nil end
+  return value
+end }
+
+-- Without resolved secrets the list is there and empty.
+types.secrets = { expects = "a secret, or a list of them", placeholder = tree.list(),
+  read = function(check, value, row, place)
+    local one = { type = "secret", format = row.format }
+    if type(value) ~= "table" then
+      local secret = check:value(one, value, place)
+      return secret and tree.list { secret }
+    end
+    if #value == 0 then return refuse(check, value, row, place) end
+    return types.read_list(check, value, row, place, one)
+  end }
+
+-- Set by the gateway itself, or dangerous to set.
+local OWN_HEADERS = { ["host"] = true, ["content-length"] = true, ["transfer-encoding"] = true, ["connection"] = true,
+  ["keep-alive"] = true, ["te"] = true, ["trailer"] = true, ["upgrade"] = true, ["expect"] = true,
+  ["proxy-connection"] = true, ["webhook-id"] = true, ["webhook-timestamp"] = true, ["webhook-signature"] = true }
+
+types.header_value = { expects = "a header value: printable ASCII, without blanks at its ends", is_text = true,
+  read = function(check, value, _, place)
+    if type(value) ~= "string" or value:find("[^\t\32-\126]") or value:find("^%s") or value:find("%s$") then
+      return check.faults:add(place, "must be a header value (printable ASCII, no blank at its ends), got "
+        .. report.show_kind(value)) or nil
+    end
+    return value
+  end }
+
+types.headers = { expects = 'a table such as { ["x-team"] = "billing" }', read = function(check, value, row, place)
+  if type(value) ~= "table" or #value > 0 then return refuse(check, value, row, place) end
+  local out, good, seen = {}, true, {}
+  for _, name in ipairs(tree.sorted_keys(value)) do
+    local at = report.member(place, name)
+    local lower = type(name) == "string" and name:lower()
+    local fault = not types.is_header_name(name) and "is not a header name"
+      or (OWN_HEADERS[lower] or lower:find("^x%-lanegate%-") or lower:find("^x%-ankusa%-"))
+         and "is set by the gateway itself"
+      or seen[lower] and "is there twice, in another case"
+    if fault then check.faults:add(at, fault) end
+    seen[lower or name] = true
+    out[name] = check:value({ type = "header_value" }, value[name], at)
+    good = good and not fault and out[name] ~= nil
+  end
+  return good and out or nil
+end }
+
+-- Named in the schema, but not built: never read.
+types.anything = { expects = "a value", read = function(_, value) return value end }
+types.number = { expects = "a number", read = types.anything.read }
+
+return types
