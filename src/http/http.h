@@ -1,7 +1,7 @@
-/* The wall around libh2o: HTTP/1.1 in, nothing else of it visible. A server is N loops (threads) that share the
- * listening sockets. A handler is called on a loop when a request is complete and answers then or later, from any
- * thread. Everything a stranger can make large is bounded here: heads, bodies, time, connections, and the unhandled
- * input of all connections together. */
+/* The wall around libh2o: HTTP/1.1 in, nothing else of it visible. A server is N loops (threads) that share
+ * the listening sockets. A handler is called on a loop when a request is complete and answers then or later,
+ * from any thread. Everything a stranger can make large is bounded here: heads, bodies, time, connections,
+ * and the unhandled input of all connections together. */
 #ifndef HTTP_HTTP_H
 #define HTTP_HTTP_H
 
@@ -17,26 +17,26 @@ struct http_header {
     struct bytes name, value;
 };
 
-/* A complete request. All bytes are borrowed from the connection and valid until the handler returns, even if it
- * has answered already; what must live on is copied. */
+/* A complete request. All bytes are borrowed from the connection and valid until the handler returns, even if
+ * it has answered already; what must live on is copied. */
 struct http_request {
     struct bytes method;
-    struct bytes path; /* raw target before '?' */
-    struct bytes query; /* after it; absent when there is none */
-    struct bytes target; /* whole */
+    struct bytes path;                 /* raw target before '?' */
+    struct bytes query;                /* after it; absent when there is none */
+    struct bytes target;               /* whole */
     const struct http_header *headers; /* as sent (names too), values trimmed; Host, Content-Length and
                                           Transfer-Encoding included */
     size_t header_count;
-    struct bytes body; /* never absent */
-    struct bytes remote_ip; /* text; v4-mapped as v4 */
-    bool over_unix; /* no address: not used by TCP listeners */
-    bool kept; /* not the first request of its connection */
-    unsigned loop; /* 0 .. threads-1: whose thread this is */
+    struct bytes body;              /* never absent */
+    struct bytes remote_ip;         /* text; v4-mapped as v4 */
+    bool over_unix;                 /* no address: not used by TCP listeners */
+    bool kept;                      /* not the first request of its connection */
+    unsigned loop;                  /* 0 .. threads-1: whose thread this is */
     struct http_exchange *exchange; /* answer to this */
 };
 
-/* On a loop thread. Must lead to exactly one http_answer or http_drop of request->exchange, now or later. Must
- * not block. */
+/* On a loop thread. Must lead to exactly one http_answer or http_drop of request->exchange, now or later.
+ * Must not block. */
 typedef void (*http_handler)(void *ctx, const struct http_request *request);
 
 /* A request refused by the wall itself (before any handler), for the metrics: a static reason such as
@@ -54,8 +54,8 @@ struct http_options {
     size_t max_connections; /* beyond it the newest is closed */
     http_handler handler;
     http_on_refused on_refused; /* may be NULL */
-    void *ctx; /* of both */
-    struct metrics *metrics; /* may be NULL */
+    void *ctx;                  /* of both */
+    struct metrics *metrics;    /* may be NULL */
 };
 
 struct http_server;
@@ -68,8 +68,9 @@ enum status http_open(const struct http_options *options, struct http_server **o
 const char *http_address(const struct http_server *server, size_t i);
 unsigned http_threads(const struct http_server *server);
 
-/* Answers: any thread, exactly once an exchange; headers and body are copied before it returns. Answers given in a
- * row wake a loop once. The client may be gone: then nothing happens. `type` NULL means application/json. */
+/* Answers: any thread, exactly once an exchange; headers and body are copied before it returns. Answers given
+ * in a row wake a loop once. The client may be gone: then nothing happens. `type` NULL means
+ * application/json. */
 struct http_answer {
     int status;
     const char *type;
@@ -85,8 +86,8 @@ void http_drop(struct http_exchange *exchange);
 /* The sentence for a status code ("Created"). */
 const char *http_reason(int status);
 
-/* First step of going down: accepts what waits in the backlog, closes the listeners; from now on every answer closes
- * its connection and idle ones are closed. Handlers still run. Any thread; returns at once. */
+/* First step of going down: accepts what waits in the backlog, closes the listeners; from now on every answer
+ * closes its connection and idle ones are closed. Handlers still run. Any thread; returns at once. */
 void http_drain(struct http_server *server);
 /* True when http_drain was called and no exchange is open any more. */
 bool http_drained(struct http_server *server);

@@ -1,0 +1,155 @@
+/* Inside the wall: a server, its loops, a connection and its one exchange. Everything here belongs to a
+ * loop's thread unless it is atomic or a comment says otherwise.
+ *
+ *   http.c      open, drain, close              loop.c     a thread and its libh2o context, accepting
+ *   listen.c    addresses                       conn.c     what we know of a connection, and its lingering
+ * close head.c      the raw head, judged            request.c  from libh2o's request to ours exchange.c  the
+ * answer, now or later        refuse.c   the wall's own answers, libh2o's turned into JSON sweep.c     time
+ * and memory                 debts.c    what libh2o 2.2.5 would leave behind
+ */
+#ifndef HTTP_HTTP_PRIV_H
+#define HTTP_HTTP_PRIV_H
+
+#include <h2o.h>
+#include <h2o/http1.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+
+#include "http/http.h"
+#include "util/list.h"
+
+#define HTTP_ANSWER_HEADERS_MAX 16 /* beside content-type and what libh2o adds */
+#define HTTP_LISTENS_MAX 16
+#define HTTP_THREADS_MAX 256
+#define HTTP_LINGERS_MAX 256     /* a loop; beyond it a refused connection is closed at once */
+#define HTTP_LINGER_MS 1000      /* how long a refused client may go on sending */
+#define HTTP_SWEEP_MS 250        /* the longest time between two sweeps of a loop */
+#define HTTP_DRAIN_GRACE_MS 1000 /* a request half here when draining began is waited for so long */
+
+/* The one answer of an exchange, on its way from another thread. */
+struct http_reply {
+    int status;
+    bool close, drop;
+    struct bytes type, body;
+    struct http_header headers[HTTP_ANSWER_HEADERS_MAX];
+    size_t header_count;
+    char *copy; /* holds what the fields above borrow: `small`, or memory of h2o_mem_alloc_shared */
+    char small[384];
+};
+
+enum exchange_state { EXCHANGE_NONE, EXCHANGE_OPEN, EXCHANGE_ANSWERED };
+
+/* One a connection, since HTTP/1.1 answers in order. Used again for the next request. */
+struct http_exchange {
+    h2o_multithread_message_t message; /* in the loop's mailbox, once answered by another thread */
+    atomic_int state;                  /* enum exchange_state */
+    struct http_reply reply;
+};
+
+/* What a connection is doing, for the sweep. */
+enum http_phase { PHASE_IDLE, PHASE_HEAD, PHASE_BODY, PHASE_HANDLING, PHASE_SENDING };
+
+/* Ours beside libh2o's connection, found through sock->on_close.data. Lives until the socket is closed and no
+ * exchange is open any more. */
+struct http_conn {
+    struct http_exchange exchange;
+    struct http_loop *loop;
+    h2o_socket_t *sock; /* NULL once closed */
+    h2o_req_t *req;     /* of the open exchange; NULL when there is none, or the socket is closed */
+    unsigned requests;  /* begun so far; tells one idle spell from the next */
+    unsigned seen_requests;
+    enum http_phase phase;
+    int64_t phase_since_ms;
+    int linger_fd;    /* a second handle to a refused client's socket, or -1 */
+    bool close_after; /* the framing of the request at hand can't be trusted behind it */
+    bool answering;   /* our own answer is passing libh2o's filters */
+    bool shut;        /* shutdown(2) was called; the read that sees it ends the connection */
+    char remote_ip[INET6_ADDRSTRLEN];
+    size_t remote_ip_len;
+};
+
+struct http_loop {
+    struct http_server *server;
+    unsigned index;
+    pthread_t thread;
+    bool started;
+    sem_t ready;                      /* posted by the thread when it serves */
+    int listen_fds[HTTP_LISTENS_MAX]; /* until `listeners` take them over */
+    h2o_socket_t *listeners[HTTP_LISTENS_MAX];
+    bool accepting, accept_paused;
+    h2o_context_t h2o;
+    h2o_accept_ctx_t accept_ctx;
+    h2o_multithread_receiver_t mailbox;
+    struct list lingers;
+    size_t linger_count;
+    size_t connection_count;
+    int64_t swept_ms, drain_since_ms;
+    bool draining;
+    /* Written by the loop, read by anybody. */
+    atomic_size_t buffered;  /* bytes of unhandled input */
+    atomic_size_t exchanges; /* open ones */
+    atomic_bool drained;     /* backlog taken, and no request half here, or the grace is over */
+    atomic_uint holds; /* threads that are about to touch the mailbox: the loop stays until they are done */
+};
+
+struct http_server {
+    struct http_options options;
+    char name[12];
+    char *addresses[HTTP_LISTENS_MAX];
+    int listen_fds[HTTP_LISTENS_MAX];
+    h2o_globalconf_t conf;
+    struct http_loop *loops[HTTP_THREADS_MAX];
+    unsigned loop_count;
+    struct series *connections_gauge, *buffered_gauge;
+    atomic_size_t connections;
+    atomic_bool draining, stopping;
+};
+
+/* listen.c: one socket an address; fills server->listen_fds and ->addresses. */
+enum status http_listen_all(struct http_server *server, struct error *err);
+
+/* loop.c: all are made before the first is started, since each looks at all. */
+enum status http_loop_new(struct http_server *server, unsigned index, struct error *err);
+enum status http_loop_start(struct http_loop *loop, struct error *err);
+void http_loop_join(struct http_loop *loop); /* told to stop before; its memory is still there then */
+void http_loop_hold(struct http_loop *loop, bool hold); /* any thread, in pairs */
+void http_loop_wake(struct http_loop *loop);            /* any thread: look at the server's flags */
+extern _Thread_local struct http_loop *http_loop_here;  /* the loop whose thread this is, or NULL */
+
+/* conn.c */
+void http_conn_open(struct http_loop *loop, h2o_socket_t *sock);
+struct http_conn *http_conn_of(h2o_req_t *req);
+void http_conn_shut(struct http_conn *conn);    /* both ways; libh2o closes it at the next look */
+void http_conn_linger(struct http_conn *conn);  /* call before the refusing answer is sent */
+void http_conn_release(struct http_conn *conn); /* frees it when nothing needs it any more */
+void http_lingers_expire(struct http_loop *loop, int64_t now_ms); /* those whose time is over */
+
+/* request.c: libh2o's handler. */
+int http_request_take(h2o_handler_t *handler, h2o_req_t *req);
+
+/* exchange.c */
+void http_exchange_open(struct http_conn *conn, h2o_req_t *req);
+void http_exchange_refuse(struct http_conn *conn, h2o_req_t *req, int status, struct bytes json);
+void http_mailbox_read(h2o_multithread_receiver_t *receiver, h2o_linklist_t *messages);
+
+/* refuse.c */
+void http_refuse_bad_request(struct http_conn *conn, h2o_req_t *req);
+void http_refuse_invalid_header(struct http_conn *conn, h2o_req_t *req, struct bytes name);
+void http_refuse_too_large(struct http_conn *conn, h2o_req_t *req);
+void http_refuse_expectation(struct http_conn *conn, h2o_req_t *req);
+void http_refuse_count(struct http_server *server, const char *reason);
+void http_refuse_install(h2o_hostconf_t *host, struct http_server *server);
+
+/* sweep.c */
+void http_sweep(struct http_loop *loop, int64_t now_ms);
+bool http_sweep_due(const struct http_loop *loop, int64_t now_ms);
+size_t http_buffered(const struct http_server *server); /* any thread */
+
+/* debts.c */
+void http_debts_once(void);                /* before the first loop of the process */
+int http_debts_epoll_fd(h2o_loop_t *loop); /* -1 when it isn't where 2.2.5 keeps it */
+void http_debts_thread(void);              /* last call of a thread that ran a loop */
+
+#endif

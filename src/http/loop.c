@@ -1,0 +1,236 @@
+/* A loop: one thread, one libh2o context, its own handles of the listening sockets. Everything libh2o gives
+ * out is made and freed on that thread, since libh2o keeps memory per thread. Other threads reach it by the
+ * mailbox (answers) and by the server's flags with a wake. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "http/http_priv.h"
+#include "util/check.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/mem.h"
+
+#define ACCEPTS_A_TURN 16 /* so that one loop does not take everything of a burst */
+#define WIND_DOWN_TURN_MS 10
+#define STOP_LIMIT_MS 10000 /* an exchange still open then was forgotten by its owner */
+
+_Thread_local struct http_loop *http_loop_here;
+
+/* ---- accepting ---- */
+
+static void listeners_pause(struct http_loop *loop, bool pause);
+
+/* False when nothing waits any more. */
+static bool accept_one(struct http_loop *loop, h2o_socket_t *listener)
+{
+    h2o_socket_t *sock = h2o_evloop_socket_accept(listener);
+    if (sock) {
+        http_conn_open(loop, sock);
+        return true;
+    }
+    if (errno == ECONNABORTED || errno == EINTR)
+        return true;
+    if (errno != EAGAIN && errno != EWOULDBLOCK) {
+        /* Out of descriptors or memory: the socket stays readable, and the loop would spin on it. */
+        log_event(LOG_ERROR, "http_accept_failed", LOG_STR("server", loop->server->name),
+                  LOG_INT("errno", errno));
+        listeners_pause(loop, true);
+    }
+    return false;
+}
+
+static void on_acceptable(h2o_socket_t *listener, const char *err)
+{
+    struct http_loop *loop = listener->data;
+    for (int i = 0; !err && i < ACCEPTS_A_TURN && accept_one(loop, listener); i++)
+        ;
+}
+
+static void listeners_pause(struct http_loop *loop, bool pause)
+{
+    loop->accept_paused = pause;
+    for (size_t i = 0; loop->accepting && i < loop->server->options.listen_count; i++) {
+        if (pause)
+            h2o_socket_read_stop(loop->listeners[i]);
+        else
+            h2o_socket_read_start(loop->listeners[i], on_acceptable);
+    }
+}
+
+static void listeners_open(struct http_loop *loop)
+{
+    for (size_t i = 0; i < loop->server->options.listen_count; i++) {
+        loop->listeners[i] =
+            h2o_evloop_socket_create(loop->h2o.loop, loop->listen_fds[i], H2O_SOCKET_FLAG_DONT_READ);
+        loop->listeners[i]->data = loop;
+        loop->listen_fds[i] = -1;
+    }
+    loop->accepting = true;
+    listeners_pause(loop, false);
+}
+
+/* What waits in the backlog would be reset with the last handle of its socket. */
+static void listeners_close(struct http_loop *loop)
+{
+    if (!loop->accepting)
+        return;
+    for (size_t i = 0; i < loop->server->options.listen_count; i++) {
+        while (accept_one(loop, loop->listeners[i]))
+            ;
+        h2o_socket_close(loop->listeners[i]);
+    }
+    loop->accepting = false;
+}
+
+/* ---- the thread ---- */
+
+static void context_open(struct http_loop *loop)
+{
+    struct http_server *server = loop->server;
+    h2o_context_init(&loop->h2o, h2o_evloop_create(), &server->conf);
+    h2o_multithread_register_receiver(loop->h2o.queue, &loop->mailbox, http_mailbox_read);
+    loop->accept_ctx = (h2o_accept_ctx_t){.ctx = &loop->h2o, .hosts = server->conf.hosts};
+}
+
+static void context_close(struct http_loop *loop)
+{
+    h2o_loop_t *evloop = loop->h2o.loop;
+    h2o_multithread_queue_t *queue = loop->h2o.queue;
+    int epoll_fd = http_debts_epoll_fd(evloop);
+
+    h2o_multithread_unregister_receiver(queue, &loop->mailbox);
+    h2o_context_dispose(&loop->h2o);
+    free(queue); /* disposed of, but not freed, by the context */
+    h2o_evloop_destroy(evloop);
+    if (epoll_fd >= 0)
+        close(epoll_fd);
+    http_debts_thread();
+}
+
+static void drain_begin(struct http_loop *loop, int64_t now_ms)
+{
+    loop->draining = true;
+    loop->drain_since_ms = now_ms;
+    loop->h2o.shutdown_requested = 1; /* requests from now on are answered with "Connection: close" */
+    listeners_close(loop);
+    http_sweep(loop, now_ms);
+}
+
+static int shut_one(h2o_req_t *req, void *arg)
+{
+    (void)arg;
+    http_conn_shut(http_conn_of(req));
+    return 0;
+}
+
+static bool is_over(struct http_loop *loop)
+{
+    return loop->connection_count == 0 && atomic_load_explicit(&loop->exchanges, memory_order_relaxed) == 0 &&
+           atomic_load_explicit(&loop->holds, memory_order_acquire) == 0;
+}
+
+/* Connections end when libh2o reads or writes into what was shut; open exchanges when their answers arrive.
+ */
+static void wind_down(struct http_loop *loop)
+{
+    int64_t begun_ms = clock_mono_ms();
+    listeners_close(loop);
+    while (!is_over(loop)) {
+        CHECK(clock_mono_ms() - begun_ms < STOP_LIMIT_MS);
+        loop->server->conf.http1.callbacks.foreach_request(&loop->h2o, shut_one, NULL);
+        h2o_evloop_run(loop->h2o.loop, WIND_DOWN_TURN_MS);
+    }
+    http_lingers_expire(loop, INT64_MAX);
+}
+
+static void turn(struct http_loop *loop)
+{
+    h2o_evloop_run(loop->h2o.loop, loop->draining ? WIND_DOWN_TURN_MS : HTTP_SWEEP_MS);
+    int64_t now_ms = clock_mono_ms();
+    if (!loop->draining && atomic_load_explicit(&loop->server->draining, memory_order_acquire))
+        drain_begin(loop, now_ms);
+    if (http_sweep_due(loop, now_ms)) {
+        if (loop->accept_paused)
+            listeners_pause(loop, false);
+        http_sweep(loop, now_ms);
+    }
+}
+
+static void *run(void *arg)
+{
+    struct http_loop *loop = arg;
+    http_loop_here = loop;
+    context_open(loop);
+    listeners_open(loop);
+    sem_post(&loop->ready);
+    while (!atomic_load_explicit(&loop->server->stopping, memory_order_acquire))
+        turn(loop);
+    wind_down(loop);
+    context_close(loop);
+    return NULL;
+}
+
+enum status http_loop_new(struct http_server *server, unsigned index, struct error *err)
+{
+    struct http_loop *loop = mem_zalloc(sizeof *loop);
+    server->loops[index] = loop;
+    server->loop_count = index + 1;
+    loop->server = server;
+    loop->index = index;
+    list_init(&loop->lingers);
+    CHECK(sem_init(&loop->ready, 0, 0) == 0);
+    for (size_t i = 0; i < HTTP_LISTENS_MAX; i++)
+        loop->listen_fds[i] = -1;
+    for (size_t i = 0; i < server->options.listen_count; i++) {
+        loop->listen_fds[i] = fcntl(server->listen_fds[i], F_DUPFD_CLOEXEC, 0);
+        if (loop->listen_fds[i] < 0)
+            return error_set(err, STATUS_IO, "http: too many open files to listen on every thread");
+    }
+    return STATUS_OK;
+}
+
+enum status http_loop_start(struct http_loop *loop, struct error *err)
+{
+    sigset_t all, before;
+    char name[16];
+
+    /* Signals are main's; and libh2o writes without MSG_NOSIGNAL, so SIGPIPE must be blocked here. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    loop->started = pthread_create(&loop->thread, NULL, run, loop) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!loop->started)
+        return error_set(err, STATUS_IO, "http: the system refused thread %u", loop->index);
+    snprintf(name, sizeof name, "%s-%u", loop->server->name, loop->index);
+    pthread_setname_np(loop->thread, name);
+    while (sem_wait(&loop->ready) != 0)
+        ;
+    return STATUS_OK;
+}
+
+void http_loop_join(struct http_loop *loop)
+{
+    if (loop->started)
+        CHECK(pthread_join(loop->thread, NULL) == 0);
+    for (size_t i = 0; !loop->started && i < HTTP_LISTENS_MAX; i++)
+        if (loop->listen_fds[i] >= 0)
+            close(loop->listen_fds[i]);
+    sem_destroy(&loop->ready);
+}
+
+void http_loop_hold(struct http_loop *loop, bool hold)
+{
+    if (hold)
+        atomic_fetch_add_explicit(&loop->holds, 1, memory_order_relaxed);
+    else
+        atomic_fetch_sub_explicit(&loop->holds, 1, memory_order_release);
+}
+
+void http_loop_wake(struct http_loop *loop)
+{
+    h2o_multithread_send_message(&loop->mailbox, NULL);
+}

@@ -1,0 +1,184 @@
+/* libh2o has one timer for a whole request and no bound on the input it holds, so every loop looks over its
+ * connections a few times a second: who is in which phase since when, and how much unhandled input they hold
+ * together. Who is over time, and while there is too much input the slowest, is shut down; the read that
+ * notices it closes the connection. Nothing is closed while libh2o walks its list.
+ *
+ *   IDLE ──first byte──▶ HEAD ──head complete──▶ BODY ──complete──▶ HANDLING ──answer──▶ SENDING ──▶ IDLE
+ *
+ * A connection between two sweeps counts as in the phase it was last seen in; times are exact to one sweep.
+ */
+#include <stdlib.h>
+#include <sys/ioctl.h>
+
+#include "http/http_priv.h"
+#include "util/clock.h"
+#include "util/vec.h"
+
+/* Sweeping costs some 0.1 us a connection. At a quarter of the bound and with at most so many connections it
+ * is done every HTTP_SWEEP_BUSY_MS, so that little can arrive unseen between two looks. */
+#define HTTP_SWEEP_BUSY_MS 20
+#define HTTP_SWEEP_FEW 1000
+/* Shutting a connection that holds less than this frees nothing worth it; such go last. */
+#define HTTP_SHED_LEAST_BYTES (16 * 1024)
+
+struct holder {
+    struct http_conn *conn;
+    size_t held;
+    double rate; /* bytes a millisecond since the phase began */
+};
+
+struct sweep {
+    struct http_loop *loop;
+    int64_t now_ms;
+    size_t held;
+    size_t half_here; /* requests begun but not complete, while draining */
+    VEC(struct holder) holders;
+};
+
+static enum http_phase phase_of(const struct http_conn *conn, const h2o_req_t *req)
+{
+    if (conn->req)
+        return PHASE_HANDLING;
+    if (h2o_socket_is_writing(conn->sock))
+        return PHASE_SENDING;
+    if (req->version != 0)
+        return PHASE_BODY;
+    return conn->sock->input->size > 0 ? PHASE_HEAD : PHASE_IDLE;
+}
+
+static int64_t limit_ms(const struct http_options *options, enum http_phase phase)
+{
+    switch (phase) {
+    case PHASE_HEAD:
+        return options->header_timeout_ms;
+    case PHASE_BODY:
+        return options->body_timeout_ms;
+    case PHASE_IDLE:
+    case PHASE_SENDING: /* a client that does not take its answer is as good as idle */
+        return options->idle_timeout_ms;
+    case PHASE_HANDLING: /* the handler's owner has its own limits */
+        break;
+    }
+    return INT64_MAX;
+}
+
+static void shut(struct http_conn *conn, const char *reason)
+{
+    http_conn_shut(conn);
+    if (reason)
+        http_refuse_count(conn->loop->server, reason);
+}
+
+/* Kept connections that say nothing are closed at once, new ones get the grace to say their first word, as
+ * does a request that has begun to arrive. */
+static void drain(struct sweep *sweep, struct http_conn *conn, enum http_phase phase)
+{
+    bool grace = sweep->now_ms - sweep->loop->drain_since_ms < HTTP_DRAIN_GRACE_MS;
+    int unread = 0;
+    if (phase == PHASE_HANDLING || phase == PHASE_SENDING)
+        return;
+    if (phase == PHASE_IDLE)
+        ioctl(h2o_socket_get_fd(conn->sock), FIONREAD, &unread);
+    if (phase == PHASE_IDLE && unread == 0 && (conn->requests > 0 || !grace))
+        shut(conn, NULL);
+    else if (grace)
+        sweep->half_here++;
+}
+
+static int look_at(h2o_req_t *req, void *arg)
+{
+    struct sweep *sweep = arg;
+    struct http_conn *conn = http_conn_of(req);
+    if (conn->shut)
+        return 0;
+
+    enum http_phase phase = phase_of(conn, req);
+    if (phase != conn->phase || conn->requests != conn->seen_requests) {
+        conn->phase = phase;
+        conn->phase_since_ms = sweep->now_ms;
+        conn->seen_requests = conn->requests;
+    }
+    int64_t age_ms = sweep->now_ms - conn->phase_since_ms;
+    if (age_ms >= limit_ms(&sweep->loop->server->options, phase)) {
+        shut(conn, phase == PHASE_IDLE ? NULL : "timeout");
+        return 0;
+    }
+    if (phase == PHASE_HEAD || phase == PHASE_BODY) {
+        size_t held = conn->sock->input->size;
+        sweep->held += held;
+        *VEC_ADD(&sweep->holders) =
+            (struct holder){.conn = conn, .held = held, .rate = (double)held / (double)(age_ms + 1)};
+    }
+    if (sweep->loop->draining)
+        drain(sweep, conn, phase);
+    return 0;
+}
+
+static int slowest_first(const void *left, const void *right)
+{
+    const struct holder *a = left, *b = right;
+    bool a_little = a->held < HTTP_SHED_LEAST_BYTES, b_little = b->held < HTTP_SHED_LEAST_BYTES;
+    if (a_little != b_little)
+        return a_little - b_little;
+    return (a->rate > b->rate) - (a->rate < b->rate);
+}
+
+/* This loop frees its share of what all loops together hold too much. */
+static void shed(struct sweep *sweep)
+{
+    size_t all = http_buffered(sweep->loop->server), bound = sweep->loop->server->options.max_buffered_bytes;
+    if (all <= bound || sweep->holders.len == 0)
+        return;
+    double share = (double)sweep->held / (double)all;
+    size_t excess = (size_t)((double)(all - bound) * share) + 1;
+    size_t freed = 0;
+
+    qsort(sweep->holders.at, sweep->holders.len, sizeof *sweep->holders.at, slowest_first);
+    for (size_t i = 0; i < sweep->holders.len && freed < excess; i++) {
+        shut(sweep->holders.at[i].conn, "memory");
+        freed += sweep->holders.at[i].held;
+    }
+    atomic_store_explicit(&sweep->loop->buffered, sweep->held - freed, memory_order_relaxed);
+}
+
+size_t http_buffered(const struct http_server *server)
+{
+    size_t all = 0;
+    for (unsigned i = 0; i < server->loop_count; i++)
+        all += atomic_load_explicit(&server->loops[i]->buffered, memory_order_relaxed);
+    return all;
+}
+
+static void set_gauges(struct http_server *server)
+{
+    if (!server->connections_gauge)
+        return;
+    gauge_set(server->connections_gauge,
+              (double)atomic_load_explicit(&server->connections, memory_order_relaxed));
+    gauge_set(server->buffered_gauge, (double)http_buffered(server));
+}
+
+bool http_sweep_due(const struct http_loop *loop, int64_t now_ms)
+{
+    int64_t every_ms = HTTP_SWEEP_MS;
+    size_t bound = loop->server->options.max_buffered_bytes;
+    if (loop->draining || loop->connection_count <= HTTP_SWEEP_FEW ||
+        atomic_load_explicit(&loop->buffered, memory_order_relaxed) > bound / 4)
+        every_ms = HTTP_SWEEP_BUSY_MS;
+    return now_ms - loop->swept_ms >= every_ms;
+}
+
+void http_sweep(struct http_loop *loop, int64_t now_ms)
+{
+    struct sweep sweep = {.loop = loop, .now_ms = now_ms};
+    loop->swept_ms = now_ms;
+    loop->server->conf.http1.callbacks.foreach_request(&loop->h2o, look_at, &sweep);
+    atomic_store_explicit(&loop->buffered, sweep.held, memory_order_relaxed);
+    shed(&sweep);
+    VEC_FREE(&sweep.holders);
+    http_lingers_expire(loop, now_ms);
+    if (loop->draining)
+        atomic_store_explicit(&loop->drained, sweep.half_here == 0, memory_order_release);
+    if (loop->index == 0)
+        set_gauges(loop->server);
+}
