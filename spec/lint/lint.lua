@@ -110,7 +110,8 @@ end
 -- Every file that belongs to the project, relative to the root, sorted: what git knows or would add.
 local function files_below(root)
   local quoted = "'" .. root:gsub("'", "'\\''") .. "'"
-  local list = "{ git ls-files -co --exclude-standard -- . 2>/dev/null || find . -type f; }"
+  local walk = "find . -type f -not -path '*/.*' -not -path './build/*' -not -path '*/node_modules/*'"
+  local list = "{ git ls-files -co --exclude-standard -- . 2>/dev/null || " .. walk .. "; }"
   local pipe = assert(io.popen("cd " .. quoted .. " && " .. list .. " | sort -u"))
   local found = {}
   for path in pipe:lines() do
