@@ -6,7 +6,8 @@
 
 local lint = {}
 
--- The rooms in the direction of flow, and what each may see (util always). src/<room>/CMakeLists.txt may ask for less.
+-- The rooms in the direction of flow, and what each may see (util always), with what the public headers of those show in
+-- turn. src/<room>/CMakeLists.txt may ask for less.
 local may_see = {
   util = "",
   envelope = "",
@@ -21,7 +22,7 @@ local may_see = {
   lanes = "envelope metrics store deliver",
   script = "envelope json order",
   config = "script http verify order store deliver ingest lanes admin envelope json metrics",
-  admin = "envelope json metrics http store lanes",
+  admin = "envelope json metrics http order store deliver lanes",
   gateway = "envelope json metrics http verify order store deliver ingest lanes script config admin",
   cli = "config store gateway script",
 }
@@ -34,7 +35,7 @@ local third_party = {
   { "^lauxlib%.h$", "script" },
   { "^jansson", "json/tree.h" },
   { "^curl/", "deliver cli" },
-  { "^openssl/", "util verify http" },
+  { "^openssl/", "util verify http deliver" },
 }
 
 -- Unbounded, not reentrant, blind to errors, or a shell.
