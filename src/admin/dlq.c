@@ -1,5 +1,6 @@
 /* GET /v1/dlq: what was given up on, oldest first. */
 #include "admin/admin_priv.h"
+#include "order/order.h"
 
 /* One row more than the page is asked for, to know whether there is a next one. */
 struct page {
@@ -45,8 +46,29 @@ static bool write_entry(void *ctx, const struct store_row_view *row)
     return true;
 }
 
+/* A key names a lane once source and sink are known. False when it was refused. */
+static bool key_to_lane(struct ask *ask)
+{
+    struct query *query = &ask->query;
+    if (!query->key.at)
+        return true;
+    if (!query->source.at || !query->sink.at || query->has_lane) {
+        const char *expected =
+            query->has_lane ? "left out where lane is given" : "with source and sink beside it";
+        ask_refuse_filter(ask, &(struct query_fault){"bad_filter", BYTES("key"), expected});
+        return false;
+    }
+    struct bytes key = query->key.len ? order_key_stamp(query->key, ask->arena) : BYTES_NONE;
+    struct lane_id lane = lane_id_of(query->source, query->sink, key);
+    memcpy(query->lane, lane.bytes, sizeof query->lane);
+    query->has_lane = true;
+    return true;
+}
+
 void get_dead(struct ask *ask)
 {
+    if (!key_to_lane(ask))
+        return;
     const struct query *query = &ask->query;
     struct store_dead_filter filter = {.tenant = query->tenant.at,
                                        .source = query->source.at,

@@ -1,0 +1,241 @@
+#include "cli/client.h"
+
+#include <curl/curl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "config/config.h"
+#include "util/mem.h"
+
+enum {
+    CONNECT_TIMEOUT_MS = 5000,
+    TIMEOUT_MS = 30000,
+    PAGE_MAX = 1000,              /* entries, the API's own bound */
+    ANSWER_MAX_BYTES = 256 << 20, /* a body of any size a gateway would take */
+};
+
+struct client {
+    const struct cli_verb *verb;
+    CURL *curl;
+    struct curl_slist *headers;
+    struct buf url; /* of the gateway, no slash at its end */
+    char curl_error[CURL_ERROR_SIZE];
+};
+
+static int failed(const struct client *client, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int failed(const struct client *client, int code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "lanegate %s: ", client->verb->name);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    return code;
+}
+
+/* The configuration's admin.listen; the default one when there is no file and none was named. */
+static int url_from_config(struct client *client, const char *path)
+{
+    struct buf faults = {0};
+    struct config *config = NULL;
+    enum status status = config_load(path, CONFIG_CLIENT, &config, &faults);
+    int code = CLI_OK;
+    if (status == STATUS_OK) {
+        client_url_from_listen(config->admin.listen[0], &client->url);
+        config_unref(config);
+    } else if (status == STATUS_NOT_FOUND && !path) {
+        client_url_from_listen("127.0.0.1:4002", &client->url);
+    } else {
+        fputs(faults.len ? faults.at : status_text(status), stderr);
+        code =
+            failed(client, CLI_BAD_CONFIG,
+                   "the configuration does not say where the gateway is; --admin URL or LANEGATE_ADMIN can");
+    }
+    buf_free(&faults);
+    return code;
+}
+
+static int find_gateway(struct client *client, const struct client_where *where)
+{
+    const char *environment = getenv("LANEGATE_ADMIN");
+    if (where->admin) {
+        if (client_url_from_text(where->admin, &client->url))
+            return CLI_OK;
+        return cli_usage(client->verb, "--admin must be a URL such as http://127.0.0.1:4002, got \"%s\"",
+                         where->admin);
+    }
+    if (!where->config && environment && *environment) {
+        if (client_url_from_text(environment, &client->url))
+            return CLI_OK;
+        return cli_usage(client->verb,
+                         "LANEGATE_ADMIN must be a URL such as http://127.0.0.1:4002, got \"%s\"",
+                         environment);
+    }
+    return url_from_config(client, where->config);
+}
+
+static int add_token(struct client *client)
+{
+    const char *token = getenv("LANEGATE_TOKEN");
+    if (!token || !*token)
+        return CLI_OK;
+    for (const char *c = token; *c; c++)
+        if (*c <= 0x20 || *c >= 0x7f)
+            return cli_usage(client->verb, "LANEGATE_TOKEN holds a blank or a control character");
+    char *header = mem_format("Authorization: Bearer %s", token);
+    client->headers = curl_slist_append(client->headers, header);
+    free(header);
+    return CLI_OK;
+}
+
+static size_t receive(char *at, size_t size, size_t count, void *ctx)
+{
+    struct buf *out = ctx;
+    buf_put(out, at, size * count);
+    return out->overflow ? 0 : size * count;
+}
+
+int client_open(const struct cli_verb *verb, const struct client_where *where, struct client **out)
+{
+    struct client *client = mem_zalloc(sizeof *client);
+    client->verb = verb;
+    client->curl = curl_easy_init();
+    int code =
+        client->curl ? find_gateway(client, where) : failed(client, CLI_FAILED, "libcurl does not start");
+    if (code == CLI_OK)
+        code = add_token(client);
+    if (code != CLI_OK) {
+        client_close(client);
+        return code;
+    }
+    curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, client->headers);
+    curl_easy_setopt(client->curl, CURLOPT_ERRORBUFFER, client->curl_error);
+    curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, receive);
+    curl_easy_setopt(client->curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
+    curl_easy_setopt(client->curl, CURLOPT_TIMEOUT_MS, (long)TIMEOUT_MS);
+    curl_easy_setopt(client->curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(client->curl, CURLOPT_PROXY, ""); /* a token is for the gateway, not for a proxy */
+    curl_easy_setopt(client->curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(client->curl, CURLOPT_USERAGENT, "lanegate/" LANEGATE_VERSION);
+    *out = client;
+    return CLI_OK;
+}
+
+void client_close(struct client *client)
+{
+    if (!client)
+        return;
+    curl_easy_cleanup(client->curl);
+    curl_slist_free_all(client->headers);
+    buf_free(&client->url);
+    free(client);
+}
+
+static const char *member(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text ? text : "";
+}
+
+/* An answer that is not 200, as a sentence. */
+static int refused(const struct client *client, long status, const struct buf *body)
+{
+    json_t *answer = json_loadb(body->at ? body->at : "", body->len, 0, NULL);
+    const char *error = member(answer, "error"), *expected = member(answer, "expected");
+    int code = CLI_FAILED;
+    if (!*error)
+        failed(client, code, "what answers at %s is no gateway's admin API (status %ld)", client->url.at,
+               status);
+    else if (strcmp(error, "bad_filter") == 0)
+        code = failed(client, CLI_USAGE, "%s must be %s", member(answer, "filter"), expected);
+    else if (status == 401)
+        failed(client, code, "the gateway wants a token: set LANEGATE_TOKEN to one of admin.tokens");
+    else if (status == 403 && *member(answer, "scope"))
+        failed(client, code, "this token lacks the scope \"%s\"", member(answer, "scope"));
+    else if (status == 404 && *member(answer, "what"))
+        failed(client, code, "no such %s", member(answer, "what"));
+    else if (status == 503)
+        failed(client, code, "the gateway can't read its store now (%s); its log says why", error);
+    else
+        failed(client, code, "the gateway answered %ld %s%s%s", status, error, *expected ? ": " : "",
+               expected);
+    json_decref(answer);
+    return code;
+}
+
+int client_get_bytes(struct client *client, const char *path, struct buf *out)
+{
+    char *url = mem_format("%s%s", client->url.at, path);
+    buf_clear(out);
+    out->max = ANSWER_MAX_BYTES;
+    client->curl_error[0] = 0;
+    curl_easy_setopt(client->curl, CURLOPT_URL, url);
+    curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, out);
+    CURLcode result = curl_easy_perform(client->curl);
+    free(url);
+    if (result != CURLE_OK) {
+        const char *why = client->curl_error[0] ? client->curl_error : curl_easy_strerror(result);
+        return failed(
+            client, CLI_UNREACHABLE,
+            "no gateway answers at %s (%s); is it running? --admin URL or LANEGATE_ADMIN names another",
+            client->url.at, why);
+    }
+    long status = 0;
+    curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
+    return status == 200 ? CLI_OK : refused(client, status, out);
+}
+
+int client_get(struct client *client, const char *path, json_t **out)
+{
+    struct buf body = {0};
+    int code = client_get_bytes(client, path, &body);
+    if (code == CLI_OK) {
+        *out = json_loadb(body.at ? body.at : "", body.len, 0, NULL);
+        if (!json_is_object(*out)) {
+            json_decref(*out);
+            code = failed(client, CLI_FAILED, "what answers at %s is no gateway's admin API", client->url.at);
+        }
+    }
+    buf_free(&body);
+    return code;
+}
+
+static int get_page(struct client *client, const char *path, int64_t limit, const char *cursor, json_t **out)
+{
+    struct buf whole = {0};
+    char number[24];
+    snprintf(number, sizeof number, "%lld", (long long)(limit > PAGE_MAX ? PAGE_MAX : limit));
+    buf_puts(&whole, path);
+    client_query(&whole, "limit", bytes_str(number));
+    client_query(&whole, "cursor", bytes_str(cursor));
+    int code = client_get(client, whole.at, out);
+    buf_free(&whole);
+    return code;
+}
+
+int client_list(struct client *client, const char *path, const char *array, int64_t limit, const char *cursor,
+                json_t **out)
+{
+    int code = get_page(client, path, limit, cursor, out);
+    if (code != CLI_OK)
+        return code;
+    for (;;) {
+        json_t *entries = json_object_get(*out, array);
+        const char *next = json_string_value(json_object_get(*out, "next_cursor"));
+        int64_t missing = limit - (int64_t)json_array_size(entries);
+        if (!next || missing <= 0)
+            return CLI_OK;
+        json_t *page;
+        code = get_page(client, path, missing, next, &page);
+        if (code != CLI_OK) {
+            json_decref(*out);
+            return code;
+        }
+        json_array_extend(entries, json_object_get(page, array));
+        json_object_set(*out, "next_cursor", json_object_get(page, "next_cursor"));
+        json_decref(page);
+    }
+}

@@ -1,0 +1,169 @@
+/* lanegate hooks: what came in, and what became of it. */
+#include <stdlib.h>
+
+#include "cli/client.h"
+#include "cli/hook_show.h"
+#include "cli/show.h"
+#include "util/mem.h"
+#include "util/uuid.h"
+
+static const struct table_column columns[] = {{"RECEIVED", false}, {"TENANT", false}, {"SOURCE", false},
+                                              {"HOOK", false},     {"SIZE", true},    {"DELIVERED", true},
+                                              {"DEAD", true}};
+
+static void print(const json_t *answer)
+{
+    struct table *table = table_new(columns, sizeof columns / sizeof columns[0]);
+    size_t i;
+    const json_t *hook;
+    json_array_foreach(json_object_get(answer, "hooks"), i, hook)
+    {
+        show_cell_time(table, show_int(hook, "received_at"));
+        show_cell_text(table, hook, "tenant");
+        show_cell_text(table, hook, "source");
+        show_cell_text(table, hook, "id");
+        show_cell_bytes(table, show_int(hook, "size"));
+        table_cell(table, "%lld/%lld", (long long)show_int(hook, "done"), (long long)show_int(hook, "rows"));
+        show_cell_int(table, hook, "dead");
+    }
+    show_list(table, answer, "hooks", "hooks");
+    table_free(table);
+}
+
+static int list(int argc, char **argv)
+{
+    struct client_where where = {0};
+    const char *tenant = NULL, *source = NULL, *since = NULL, *until = NULL, *dedupe_key = NULL,
+               *state = NULL, *cursor = NULL;
+    int64_t limit = 100;
+    bool json = false;
+    const struct arg args[] = {CLIENT_ARGS(where),
+                               {"tenant", ARG_TEXT, {.text = &tenant}},
+                               {"source", ARG_TEXT, {.text = &source}},
+                               {"since", ARG_TEXT, {.text = &since}},
+                               {"until", ARG_TEXT, {.text = &until}},
+                               {"dedupe-key", ARG_TEXT, {.text = &dedupe_key}},
+                               {"state", ARG_TEXT, {.text = &state}},
+                               {"limit", ARG_COUNT, {.number = &limit}},
+                               {"cursor", ARG_TEXT, {.text = &cursor}},
+                               {"json", ARG_FLAG, {.flag = &json}},
+                               {0}};
+    size_t count;
+    int code = cli_args(&verb_hooks, argc, argv, args, NULL, 0, &count);
+    if (code != CLI_OK)
+        return code;
+
+    struct buf path = {0};
+    char since_ms[24], until_ms[24];
+    buf_puts(&path, "/v1/hooks");
+    client_query(&path, "tenant", bytes_str(tenant));
+    client_query(&path, "source", bytes_str(source));
+    client_query(&path, "since", bytes_str(show_moment(since, since_ms)));
+    client_query(&path, "until", bytes_str(show_moment(until, until_ms)));
+    client_query(&path, "dedupe_key", bytes_str(dedupe_key));
+    client_query(&path, "state", bytes_str(state));
+
+    code = show_listing(&(struct listing){.verb = &verb_hooks,
+                                          .where = &where,
+                                          .path = path.at,
+                                          .array = "hooks",
+                                          .limit = limit,
+                                          .cursor = cursor,
+                                          .json = json,
+                                          .print = print});
+    buf_free(&path);
+    return code;
+}
+
+/* The request as it came: the envelope's head, then the body from its own address. */
+static int show_raw(struct client *client, const json_t *hook)
+{
+    struct buf body = {0};
+    char *path = mem_format("/v1/hooks/%s/body", show_text(hook, "id"));
+    int code = client_get_bytes(client, path, &body);
+    if (code == CLI_OK) {
+        hook_show_head(hook, body.len, stdout);
+        fwrite(body.at ? body.at : "", 1, body.len, stdout);
+    }
+    free(path);
+    buf_free(&body);
+    return code;
+}
+
+static int show(int argc, char **argv)
+{
+    struct client_where where = {0};
+    bool json = false, raw = false;
+    const struct arg args[] = {
+        CLIENT_ARGS(where), {"raw", ARG_FLAG, {.flag = &raw}}, {"json", ARG_FLAG, {.flag = &json}}, {0}};
+    const char *id = NULL;
+    size_t count;
+    int code = cli_args(&verb_hooks, argc, argv, args, &id, 1, &count);
+    if (code != CLI_OK)
+        return code;
+    if (!count)
+        return cli_usage(&verb_hooks, "show needs the id of a hook");
+    if (json && raw)
+        return cli_usage(&verb_hooks, "either --json or --raw");
+    struct uuid uuid;
+    if (!uuid_parse(bytes_str(id), &uuid))
+        return cli_usage(&verb_hooks, "an id looks like 01890a5d-ac96-774b-bcce-b302099a8057, got \"%s\"",
+                         id);
+
+    struct client *client = NULL;
+    json_t *hook = NULL;
+    char *path = mem_format("/v1/hooks/%s", id);
+    code = client_open(&verb_hooks, &where, &client);
+    if (code == CLI_OK)
+        code = client_get(client, path, &hook);
+    if (code == CLI_OK && raw)
+        code = show_raw(client, hook);
+    else if (code == CLI_OK && json)
+        show_json(hook);
+    else if (code == CLI_OK)
+        hook_show(hook, stdout);
+    json_decref(hook);
+    client_close(client);
+    free(path);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "list") == 0)
+        return list(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "show") == 0)
+        return show(argc - 1, argv + 1);
+    if (argc > 1)
+        return cli_usage(&verb_hooks, "no act \"%s\"; there are list and show", argv[1]);
+    return cli_usage(&verb_hooks, "what to do is missing: list or show");
+}
+
+const struct cli_verb verb_hooks = {
+    .name = "hooks",
+    .summary = "what came in, and what became of it",
+    .help = "usage: lanegate hooks list [options]\n"
+            "       lanegate hooks show ID [--raw] [options]\n"
+            "\n"
+            "list shows accepted hooks, newest first, and how many of their deliveries are done.\n"
+            "\n"
+            "  --tenant NAME    of one tenant\n"
+            "  --source NAME    of one source\n"
+            "  --since TIME     received since then: an age (30m, 2d), unix milliseconds, or a time like\n"
+            "  --until TIME     2026-07-01T12:00:00Z; and before that\n"
+            "  --dedupe-key KEY with that key\n"
+            "  --state STATE    with a delivery that is pending, done, dead, held or discarded\n"
+            "  --limit N        at most N (100)\n"
+            "  --cursor TEXT    go on where an earlier list ended\n"
+            "\n"
+            "show prints one hook: its envelope, and each delivery with lane, state and last error.\n"
+            "\n"
+            "  --raw            the request as raw HTTP instead: head, blank line, body (scope payload)\n"
+            "\n"
+            "both:\n"
+            "  --json           the API's JSON, one document\n" CLIENT_HELP "\n"
+            "examples:\n"
+            "  lanegate hooks list --source stripe --since 1h --state dead\n"
+            "  lanegate hooks show 01890a5d-ac96-774b-bcce-b302099a8057 --raw > hook.http\n",
+    .run = run,
+};

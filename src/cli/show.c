@@ -1,0 +1,133 @@
+#include "cli/show.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "util/clock.h"
+#include "util/units.h"
+
+void show_json(const json_t *document)
+{
+    json_dumpf(document, stdout, JSON_COMPACT);
+    fputc('\n', stdout);
+}
+
+const char *show_text(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text ? text : "";
+}
+
+int64_t show_int(const json_t *object, const char *name)
+{
+    return json_integer_value(json_object_get(object, name));
+}
+
+void show_cell_text(struct table *table, const json_t *object, const char *name)
+{
+    table_cell(table, "%s", show_text(object, name));
+}
+
+void show_cell_int(struct table *table, const json_t *object, const char *name)
+{
+    table_cell(table, "%lld", (long long)show_int(object, name));
+}
+
+void show_cell_age(struct table *table, int64_t since_ms)
+{
+    char text[32] = "";
+    int64_t age_ms = clock_unix_ms() - since_ms;
+    if (since_ms)
+        units_format_ms(age_ms > 0 ? age_ms : 0, text);
+    table_cell(table, "%s", text);
+}
+
+void show_cell_due(struct table *table, int64_t at_ms)
+{
+    char text[32] = "";
+    int64_t wait_ms = at_ms - clock_unix_ms();
+    if (at_ms && wait_ms > 0)
+        units_format_ms(wait_ms, text);
+    table_cell(table, "%s", !at_ms || wait_ms > 0 ? text : "now");
+}
+
+void show_time(int64_t at_ms, char out[32])
+{
+    time_t s = at_ms / 1000;
+    struct tm tm;
+    if (!gmtime_r(&s, &tm) || !strftime(out, 32, "%Y-%m-%d %H:%M:%SZ", &tm))
+        snprintf(out, 32, "%lld", (long long)at_ms);
+}
+
+void show_cell_time(struct table *table, int64_t at_ms)
+{
+    char text[32] = "";
+    if (at_ms)
+        show_time(at_ms, text);
+    table_cell(table, "%s", text);
+}
+
+void show_cell_bytes(struct table *table, int64_t bytes)
+{
+    char text[32];
+    units_format_bytes(bytes, text);
+    table_cell(table, "%s", text);
+}
+
+void show_cell_lane(struct table *table, const json_t *entry)
+{
+    const char *key = show_text(entry, "key");
+    table_cell(table, "%s/%s%s%s", show_text(entry, "source"), show_text(entry, "sink"), *key ? "/" : "",
+               key);
+}
+
+const char *show_moment(const char *text, char buffer[24])
+{
+    int64_t ago_ms;
+    if (!text || !units_parse_ms(bytes_str(text), &ago_ms))
+        return text;
+    int64_t at_ms = clock_unix_ms() - ago_ms;
+    snprintf(buffer, 24, "%lld", (long long)(at_ms > 1 ? at_ms : 1));
+    return buffer;
+}
+
+void show_list(const struct table *table, const json_t *answer, const char *array, const char *many)
+{
+    size_t shown = json_array_size(json_object_get(answer, array));
+    const json_t *total = json_object_get(answer, "total");
+    const char *next = show_text(answer, "next_cursor");
+    if (shown)
+        table_print(table, stdout, table_width(stdout));
+    fflush(stdout);
+    if (!shown)
+        fprintf(stderr, "no %s\n", many);
+    else if (*next && total)
+        fprintf(stderr, "%zu of %lld %s; --cursor %s goes on\n", shown, (long long)json_integer_value(total),
+                many, next);
+    else if (*next)
+        fprintf(stderr, "%zu %s, and there are more; --cursor %s goes on\n", shown, many, next);
+}
+
+int show_listing(const struct listing *listing)
+{
+    if (listing->array && listing->limit < 1)
+        return cli_usage(listing->verb, "--limit must be at least 1");
+    struct client *client = NULL;
+    json_t *answer = NULL;
+    int code = client_open(listing->verb, listing->where, &client);
+    if (code != CLI_OK)
+        return code;
+    if (listing->array)
+        code = client_list(client, listing->path, listing->array, listing->limit, listing->cursor, &answer);
+    else
+        code = client_get(client, listing->path, &answer);
+    client_close(client);
+    if (code != CLI_OK)
+        return code;
+    if (listing->json)
+        show_json(answer);
+    else
+        listing->print(answer);
+    json_decref(answer);
+    return CLI_OK;
+}
