@@ -44,25 +44,29 @@ static char *put_text(char *at, struct bytes text)
     return at + text.len;
 }
 
-void envelope_encode(const struct envelope *envelope, struct buf *out)
+/* What it takes at most: every length as if it needed a whole varint. */
+static size_t most_bytes(const struct envelope *envelope)
 {
     struct bytes *texts[TEXTS];
     texts_of((struct envelope *)envelope, texts);
-
     size_t most = 3 + VARINT_MAX;
-    uint8_t present = 0;
-    for (unsigned i = 0; i < TEXTS; i++) {
-        present |= (uint8_t)((texts[i]->at != NULL) << i);
+    for (unsigned i = 0; i < TEXTS; i++)
         most += VARINT_MAX + texts[i]->len;
-    }
     for (size_t i = 0; i < envelope->header_count; i++)
         most += 2 * VARINT_MAX + envelope->headers[i].name.len + envelope->headers[i].value.len;
     CHECK(most < UINT32_MAX);
+    return most;
+}
 
-    char *start = buf_extend(out, most);
-    if (!start)
-        return;
-    char *at = start;
+/* Behind the last byte written. */
+static char *write_head(const struct envelope *envelope, char *at)
+{
+    struct bytes *texts[TEXTS];
+    texts_of((struct envelope *)envelope, texts);
+    uint8_t present = 0;
+    for (unsigned i = 0; i < TEXTS; i++)
+        present |= (uint8_t)((texts[i]->at != NULL) << i);
+
     *at++ = VERSION;
     *at++ = (char)envelope->verification;
     *at++ = (char)present;
@@ -75,8 +79,25 @@ void envelope_encode(const struct envelope *envelope, struct buf *out)
         at = put_text(at, envelope->headers[i].name);
         at = put_text(at, envelope->headers[i].value);
     }
-    out->len -= most - (size_t)(at - start);
-    *at = 0;
+    return at;
+}
+
+void envelope_encode(const struct envelope *envelope, struct buf *out)
+{
+    size_t most = most_bytes(envelope);
+    char *start = buf_extend(out, most);
+    if (!start)
+        return;
+    char *end = write_head(envelope, start);
+    out->len -= most - (size_t)(end - start);
+    *end = 0;
+}
+
+struct bytes envelope_encode_in(const struct envelope *envelope, struct arena *arena)
+{
+    char *start = arena_alloc(arena, most_bytes(envelope));
+    char *end = write_head(envelope, start);
+    return bytes_of(start, (size_t)(end - start));
 }
 
 /* What is left to read. The first odd thing sets `bad`; later reads give zeros and empty texts. */

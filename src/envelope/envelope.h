@@ -59,6 +59,8 @@ size_t envelope_size(const struct envelope *envelope);
 /* The stored form, version 1: everything but seq, id, received_at, tenant, source and body, which the store
  * keeps in columns of their own. Layout in codec.c. */
 void envelope_encode(const struct envelope *envelope, struct buf *out);
+/* The same, in memory of an arena: the envelope's own will do, while only one thread uses it. */
+struct bytes envelope_encode_in(const struct envelope *envelope, struct arena *arena);
 
 /* What the store keeps beside the encoded head. Borrowed for the call; the result copies everything. */
 struct envelope_parts {

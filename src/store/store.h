@@ -1,9 +1,9 @@
-/* The commit, and the hinge of the program: calls push hooks in, lanes pull rows out. One writer thread puts everything
- * that waits into one transaction with one sync (group commit). What was answered is on the disk; what was refused
- * is not, and never comes back.
+/* The commit, and the hinge of the program: calls push hooks in, lanes pull rows out. One writer thread puts
+ * everything that waits into one transaction with one sync (group commit). What was answered is on the disk;
+ * what was refused is not, and never comes back.
  *
- * Order of life: store_open, store_scan (rows owed from before, for lanes), store_start, ..., store_stop (commits
- * what is queued), store_close. */
+ * Order of life: store_open, store_scan (rows owed from before, for lanes), store_start, ..., store_stop
+ * (commits what is queued), store_close. */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
@@ -21,61 +21,64 @@ struct store;
 /* One delivery row of a hook being committed. `key` is borrowed until done() was called. */
 struct store_row {
     uint32_t sink; /* store_sink_id */
-    bool ordered; /* takes a lane; `lane` and `key` are unused otherwise */
+    bool ordered;  /* takes a lane; `lane` and `key` are unused otherwise */
     uint8_t lane[16];
     struct bytes key; /* as stamped; absent: the keyless lane */
 };
 
 /* A hook on its way in. The caller owns the struct and its rows until done() is called; the store holds no
- * reference of its own to the envelope before and after. */
+ * reference of its own to the envelope before and after. store_commit adds to the envelope's arena: until
+ * then nobody else may be using it. */
 struct store_hook {
-    struct list node; /* the store's */
+    struct list node;          /* the store's */
     struct envelope *envelope; /* its seq is set when it is committed */
     const struct store_row *rows;
     size_t row_count;
     /* Writer thread, exactly once:
      *   OK           durable: answer a success.
      *   UNAVAILABLE  certainly not stored and never will be: answer 503.
-     *   IO           nobody knows (the sync failed and no later commit replaced it in time): close the connection
-     *                without an answer. */
+     *   IO           nobody knows (the sync failed and no later commit replaced it in time): close the
+     * connection without an answer. */
     void (*done)(struct store_hook *hook, enum status status);
     void *ctx;
-    uint32_t tenant; /* out: store_tenant_name; set before committed() */
+    uint32_t tenant;   /* out: store_tenant_name; set before committed() */
+    struct bytes head; /* the store's: the encoded envelope, in the envelope's own arena */
 };
 
-/* Writer thread, after the sync and before any done(), in seq order: the hand-over to lanes. Whoever wants to keep an
- * envelope takes a reference. Must not block. */
+/* Writer thread, after the sync and before any done(), in seq order: the hand-over to lanes. Whoever wants to
+ * keep an envelope takes a reference. Must not block. */
 typedef void (*store_committed)(void *ctx, struct store_hook *const *hooks, size_t count);
 
 struct store_options {
     const char *data_dir; /* made 0700 when missing */
-    size_t max_batch; /* hooks in one transaction */
+    size_t max_batch;     /* hooks in one transaction */
     size_t max_batch_bytes;
     size_t max_queue; /* hooks waiting for the writer */
     size_t max_queue_bytes;
     int64_t commit_timeout_ms; /* an undecided batch is closed without an answer after it */
-    int64_t retention_ms; /* delivered hooks stay that long */
-    int64_t max_bytes; /* of the store's files; 0: none */
-    int64_t min_free_bytes; /* below it store_commit says DISK_FULL */
+    int64_t retention_ms;      /* delivered hooks stay that long */
+    int64_t max_bytes;         /* of the store's files; 0: none */
+    int64_t min_free_bytes;    /* below it store_commit says DISK_FULL */
     store_committed committed;
     void *ctx;
     struct metrics *metrics; /* may be NULL */
 };
 
-/* BUSY when another process holds the directory (err names its pid); IO; CORRUPT. Nothing is written to by others
- * from here on: the lock lasts until store_close. `offline_read` opens an existing directory nobody serves, to look. */
+/* BUSY when another process holds the directory (err names its pid); IO; CORRUPT. Nothing is written by
+ * others from here on: the lock lasts until store_close. */
 enum status store_open(const struct store_options *options, struct store **out, struct error *err);
 enum status store_start(struct store *store, struct error *err);
-/* No hook is taken any more (DRAINING); everything queued is committed, its done() called, changes written, the log
- * checkpointed. Blocks. */
+/* No hook is taken any more (DRAINING); everything queued is committed, its done() called, changes written,
+ * the log checkpointed. Blocks. */
 void store_stop(struct store *store);
 void store_close(struct store *store);
 
 struct uuid store_epoch(const struct store *store);
 
-/* Small durable numbers for names: rows carry these. A (source, sink name) keeps its id for ever. Made when missing;
- * any thread, but meant for load time (it may write). */
-enum status store_sink_id(struct store *store, const char *source, const char *sink, uint32_t *id, struct error *err);
+/* Small durable numbers for names: rows carry these. A (source, sink name) keeps its id for ever. Made when
+ * missing; any thread, but meant for load time (it may write). */
+enum status store_sink_id(struct store *store, const char *source, const char *sink, uint32_t *id,
+                          struct error *err);
 /* Names by id; static for the store's life. NULL for an unknown id. Any thread. */
 bool store_sink_name(const struct store *store, uint32_t id, const char **source, const char **sink);
 const char *store_tenant_name(const struct store *store, uint32_t id);
@@ -93,10 +96,10 @@ void store_set_backlog_full(struct store *store, bool full);
 bool store_available(const struct store *store);
 
 enum row_state {
-    ROW_PENDING, /* owed */
-    ROW_DONE, /* delivered */
-    ROW_DEAD, /* a dead letter; its lane went on */
-    ROW_HELD, /* a dead letter that holds its lane */
+    ROW_PENDING,   /* owed */
+    ROW_DONE,      /* delivered */
+    ROW_DEAD,      /* a dead letter; its lane went on */
+    ROW_HELD,      /* a dead letter that holds its lane */
     ROW_DISCARDED, /* given up by an operator */
 };
 const char *row_state_name(enum row_state state);
@@ -106,23 +109,26 @@ struct store_change {
     struct list node; /* the store's */
     uint64_t seq;
     uint32_t sink;
-    enum row_state state; /* its state from now on */
-    bool late; /* a higher seq of its lane was delivered before */
-    uint32_t attempts; /* so far */
+    enum row_state state;     /* its state from now on */
+    bool late;                /* a higher seq of its lane was delivered before */
+    uint32_t attempts;        /* so far */
     int64_t first_attempt_ms; /* unix; 0: none yet */
-    int64_t due_ms; /* unix; of a pending row */
-    int64_t at_ms; /* unix: when this happened */
-    int64_t waived_ms; /* breaker and pause time that give_up_after does not count, so far */
-    const char *cls; /* outcome class, static: "ok" "transient" "refused" "exhausted" ...; NULL: leave what is there */
+    int64_t due_ms;           /* unix; of a pending row */
+    int64_t at_ms;            /* unix: when this happened */
+    int64_t waived_ms;        /* breaker and pause time that give_up_after does not count, so far */
+    const char *cls; /* outcome class, static: "ok" "transient" "refused" "exhausted" ...; NULL: leave what is
+                        there */
     int http_status; /* 0: none */
     int64_t duration_us;
     char reason[128]; /* "" when ok; text a person can act on */
+    int was;          /* the store's */
 };
 struct store_change *store_change_new(void);
-/* Takes the whole list (of node) over. Any thread, never blocks, never refuses. Order per (seq, sink) is kept. */
+/* Takes the whole list (of node) over. Any thread, never blocks, never refuses. Order per (seq, sink) is
+ * kept. */
 void store_changes(struct store *store, struct list *changes);
-/* Returns when everything given to store_changes before is durable (false: the store can't write now). Blocks; not
- * for the writer's callbacks. */
+/* Returns when everything given to store_changes before is durable (false: the store can't write now).
+ * Blocks; not for the writer's callbacks. */
 bool store_flush(struct store *store);
 
 /* A row that is not done, as found at start. Bytes are borrowed for the call. */
@@ -144,8 +150,8 @@ struct store_owed {
 enum status store_scan(struct store *store, bool (*each)(void *ctx, const struct store_owed *row), void *ctx,
                        struct error *err);
 
-/* Reading beside the writer: one reader a thread. A call never holds a read transaction longer than it lasts, and a
- * listing stops at its limit. */
+/* Reading beside the writer: one reader a thread. A call never holds a read transaction longer than it lasts,
+ * and a listing stops at its limit. */
 struct store_reader;
 enum status store_reader_open(struct store *store, struct store_reader **out, struct error *err);
 void store_reader_close(struct store_reader *reader);
@@ -165,7 +171,7 @@ struct store_row_view {
     uint8_t lane[16];
     struct bytes key;
     uint32_t attempts;
-    int64_t received_at_ms, first_attempt_ms, due_ms, at_ms;
+    int64_t received_at_ms, first_attempt_ms, due_ms, at_ms, waived_ms;
     const char *cls;
     int http_status;
     int64_t duration_us;
@@ -177,14 +183,15 @@ typedef bool (*store_each_row)(void *ctx, const struct store_row_view *row);
 /* The rows of one hook, by sink. */
 enum status store_rows_of(struct store_reader *reader, uint64_t seq, store_each_row each, void *ctx);
 /* One row; NOT_FOUND. */
-enum status store_row_of(struct store_reader *reader, uint64_t seq, uint32_t sink, store_each_row each, void *ctx);
+enum status store_row_of(struct store_reader *reader, uint64_t seq, uint32_t sink, store_each_row each,
+                         void *ctx);
 
 struct store_hook_filter {
     const char *tenant, *source; /* NULL: any */
-    int64_t since_ms, until_ms; /* received_at in [since, until); 0: open */
-    struct bytes dedupe_key; /* absent: any */
-    int state; /* a row_state that one of its rows has, or -1 */
-    uint64_t before_seq; /* cursor: only below; 0: from the newest */
+    int64_t since_ms, until_ms;  /* received_at in [since, until); 0: open */
+    struct bytes dedupe_key;     /* absent: any */
+    int state;                   /* a row_state that one of its rows has, or -1 */
+    uint64_t before_seq;         /* cursor: only below; 0: from the newest */
     size_t limit;
 };
 struct store_hook_view {
@@ -195,28 +202,29 @@ struct store_hook_view {
     size_t body_size;
     unsigned rows, rows_done, rows_dead; /* how many of each */
 };
-/* Newest first, without bodies. Looks at a bounded number of hooks a call; `next` is the cursor to go on with (0: the
- * end), even when fewer than `limit` matched. */
+/* Newest first, without bodies. Looks at a bounded number of hooks a call; `next` is the cursor to go on with
+ * (0: the end), even when fewer than `limit` matched. */
 enum status store_list_hooks(struct store_reader *reader, const struct store_hook_filter *filter,
-                             bool (*each)(void *ctx, const struct store_hook_view *hook), void *ctx, uint64_t *next);
+                             bool (*each)(void *ctx, const struct store_hook_view *hook), void *ctx,
+                             uint64_t *next);
 
 struct store_dead_filter {
     const char *tenant, *source, *sink, *cls; /* NULL: any */
-    const uint8_t *lane; /* 16 bytes, or NULL */
-    int64_t since_ms, until_ms; /* of death */
-    uint64_t after_seq; /* cursor */
+    const uint8_t *lane;                      /* 16 bytes, or NULL */
+    int64_t since_ms, until_ms;               /* of death */
+    uint64_t after_seq;                       /* cursor */
     uint32_t after_sink;
     size_t limit;
 };
 /* Dead letters, oldest first; `total` counts those that match (bounded count: all dead rows are indexed). */
-enum status store_list_dead(struct store_reader *reader, const struct store_dead_filter *filter, store_each_row each,
-                            void *ctx, uint64_t *total);
+enum status store_list_dead(struct store_reader *reader, const struct store_dead_filter *filter,
+                            store_each_row each, void *ctx, uint64_t *total);
 
 struct store_stats {
     uint64_t hooks, next_seq, dead;
     int64_t disk_bytes, free_bytes, log_bytes;
     uint64_t queued, queued_bytes;
-    bool available;
+    bool available, disk_full, draining, undecided;
 };
 /* Cheap: no scan. Any thread. */
 void store_stats(struct store *store, struct store_stats *out);

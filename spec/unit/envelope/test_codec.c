@@ -107,6 +107,8 @@ static void what_goes_in_comes_out(void **state)
         struct envelope *back;
         assert_int_equal(envelope_decode(&parts, &back), STATUS_OK);
         assert_same(envelope, back);
+        struct bytes same = envelope_encode_in(envelope, envelope->arena);
+        assert_true(bytes_eq(same, parts.head));
         envelope_unref(back);
         envelope_unref(envelope);
         buf_free(&head);

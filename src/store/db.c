@@ -1,0 +1,131 @@
+/* Connections: how they are opened, and the few shapes in which statements are run. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/store_priv.h"
+#include "util/check.h"
+
+static void configure(void)
+{
+    /* Memory statistics take a process-wide lock at every allocation. Refused, and no harm, when somebody has
+     * started the library before. */
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    sqlite3_initialize();
+}
+
+/* secure_delete: Debian's build has it on, and removal would write every freed page once more. cache_spill: a
+ * transaction touches the log at its commit only, so that everything before can be rolled back for certain.
+ */
+static const char pragmas[] = "PRAGMA synchronous = FULL;"
+                              "PRAGMA wal_autocheckpoint = 0;"
+                              "PRAGMA secure_delete = OFF;"
+                              "PRAGMA cache_spill = OFF;"
+                              "PRAGMA foreign_keys = OFF;"
+                              "PRAGMA temp_store = MEMORY;"
+                              "PRAGMA trusted_schema = OFF;";
+/* The writer appends: what it needs again are the last pages of each table and the rows that get outcomes. */
+static const char writer_pragmas[] = "PRAGMA cache_size = -16384;";
+static const char reader_pragmas[] = "PRAGMA cache_size = -4096; PRAGMA query_only = ON;";
+
+enum status db_status(int rc)
+{
+    int primary = rc & 0xff;
+    return primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB ? STATUS_CORRUPT : STATUS_IO;
+}
+
+const char *db_problem(const struct db *db)
+{
+    return db->handle ? sqlite3_errmsg(db->handle) : "out of memory";
+}
+
+enum status db_open(struct db *db, const char *path, enum db_use use, struct error *err)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, configure);
+
+    *db = (struct db){0};
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    if (use == DB_WRITE)
+        flags |= SQLITE_OPEN_CREATE;
+    int rc = sqlite3_open_v2(path, &db->handle, flags, NULL);
+    if (rc != SQLITE_OK)
+        goto failed;
+    sqlite3_busy_timeout(db->handle, 1000);
+    /* Page size first: it counts only while the file is empty. */
+    if (use == DB_WRITE &&
+        (rc = sqlite3_exec(db->handle, "PRAGMA page_size = 4096; PRAGMA journal_mode = WAL;", NULL, NULL,
+                           NULL)) != SQLITE_OK)
+        goto failed;
+    if ((rc = sqlite3_exec(db->handle, pragmas, NULL, NULL, NULL)) != SQLITE_OK)
+        goto failed;
+    rc = sqlite3_exec(db->handle, use == DB_WRITE ? writer_pragmas : reader_pragmas, NULL, NULL, NULL);
+    if (rc != SQLITE_OK)
+        goto failed;
+    return STATUS_OK;
+
+failed:
+    error_set(err, db_status(rc), "%s: %s", path, db_problem(db));
+    db_close(db);
+    return db_status(rc);
+}
+
+enum status db_prepare(struct db *db, const char *const *texts, size_t count, struct error *err)
+{
+    db->sql = mem_zalloc(count * sizeof *db->sql);
+    db->count = count;
+    for (size_t i = 0; i < count; i++) {
+        int rc = sqlite3_prepare_v3(db->handle, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &db->sql[i], NULL);
+        if (rc != SQLITE_OK)
+            return error_set(err, db_status(rc), "%s: %s", texts[i], db_problem(db));
+    }
+    return STATUS_OK;
+}
+
+void db_close(struct db *db)
+{
+    for (size_t i = 0; i < db->count; i++)
+        sqlite3_finalize(db->sql[i]);
+    free(db->sql);
+    CHECK(sqlite3_close(db->handle) == SQLITE_OK);
+    *db = (struct db){0};
+}
+
+bool db_run(sqlite3_stmt *stmt)
+{
+    int rc = sqlite3_step(stmt);
+    sqlite3_reset(stmt);
+    return rc == SQLITE_DONE;
+}
+
+bool db_exec(struct db *db, const char *sql)
+{
+    return sqlite3_exec(db->handle, sql, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+bool db_int(struct db *db, const char *sql, int64_t otherwise, int64_t *out)
+{
+    sqlite3_stmt *stmt;
+    if (sqlite3_prepare_v2(db->handle, sql, -1, &stmt, NULL) != SQLITE_OK)
+        return false;
+    int rc = sqlite3_step(stmt);
+    *out = rc == SQLITE_ROW && sqlite3_column_type(stmt, 0) == SQLITE_INTEGER ? sqlite3_column_int64(stmt, 0)
+                                                                              : otherwise;
+    sqlite3_finalize(stmt);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE;
+}
+
+void db_bind(sqlite3_stmt *stmt, int at, struct bytes text)
+{
+    if (text.at)
+        sqlite3_bind_blob64(stmt, at, text.at, text.len, SQLITE_STATIC);
+    else
+        sqlite3_bind_null(stmt, at);
+}
+
+struct bytes db_column(sqlite3_stmt *stmt, int at)
+{
+    if (sqlite3_column_type(stmt, at) == SQLITE_NULL)
+        return BYTES_NONE;
+    const void *text = sqlite3_column_blob(stmt, at);
+    return text ? bytes_of(text, (size_t)sqlite3_column_bytes(stmt, at)) : BYTES("");
+}

@@ -1,0 +1,40 @@
+/* One reader: a connection and its statements, for one thread. */
+#ifndef STORE_READER_PRIV_H
+#define STORE_READER_PRIV_H
+
+#include <stdlib.h>
+
+#include "store/store_priv.h"
+
+#define READER_SQL(X)                                                                                        \
+    X(HOOK, "SELECT id, received_at, tenant, source, head, body FROM hooks WHERE seq = ?1")                  \
+    X(TAIL, "SELECT ifnull(max(block) + 1, 0) FROM blocks")                                                  \
+    X(BLOCKS_AT, "SELECT block FROM blocks WHERE oldest <= ?1 AND newest >= ?1 ORDER BY block DESC")         \
+    X(FIND, "SELECT seq FROM hooks WHERE seq >= ?1 AND seq < ?2 AND id = ?3")                                \
+    X(ROWS, "SELECT " ROW_COLUMNS ", h.id, length(h.body) FROM rows r JOIN hooks h ON h.seq = r.seq "        \
+            "WHERE r.seq = ?1 AND r.sink >= ?2 AND r.sink <= ?3 ORDER BY r.sink")                            \
+    X(NEWEST, "SELECT seq, id, received_at, tenant, source, length(body), head FROM hooks "                  \
+              "WHERE seq < ?1 ORDER BY seq DESC LIMIT 1")                                                    \
+    X(BLOCK, "SELECT oldest, newest FROM blocks WHERE block = ?1")                                           \
+    X(STATES, "SELECT state FROM rows WHERE seq = ?1")                                                       \
+    X(DEAD, "SELECT seq, sink, tenant, cls, at, lane FROM rows INDEXED BY dead WHERE state IN " DEAD_STATES  \
+            " AND seq >= ?1 ORDER BY seq, sink")
+
+enum reader_sql {
+#define READER_SQL_ENUM(id, text) READER_##id,
+    READER_SQL(READER_SQL_ENUM)
+#undef READER_SQL_ENUM
+        READER_SQL_COUNT
+};
+
+struct store_reader {
+    struct store *store;
+    struct db db;
+};
+
+/* OK or NOT_FOUND when SQLite was content, else IO or CORRUPT. */
+enum status reader_status(int rc, bool found);
+/* A row of READER_ROWS. */
+bool reader_row(struct store_reader *reader, sqlite3_stmt *stmt, struct store_row_view *view);
+
+#endif

@@ -1,0 +1,365 @@
+/* Inside the store. One thread writes (writer.c, with undecided.c, change.c, block.c and remove.c in its
+ * hands); one copies the log into the database (checkpoint.c); one looks after space and age (keeper.c).
+ * Everybody else reads through a reader of his own, or puts something into queue.c.
+ *
+ * The database: see schema.c. */
+#ifndef STORE_STORE_PRIV_H
+#define STORE_STORE_PRIV_H
+
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+
+#include "store/store.h"
+#include "util/vec.h"
+
+/* ---- db.c: one connection and its prepared statements ----------------------------------------------------
+ */
+
+struct db {
+    sqlite3 *handle;
+    sqlite3_stmt **sql; /* by the enum that goes with the texts */
+    size_t count;
+};
+
+enum db_use {
+    DB_WRITE,
+    DB_READ,
+};
+
+/* `texts` are prepared in order. OK, IO, CORRUPT. */
+enum status db_open(struct db *db, const char *path, enum db_use use, struct error *err);
+enum status db_prepare(struct db *db, const char *const *texts, size_t count, struct error *err);
+void db_close(struct db *db);
+/* Steps a statement that gives no rows, to its end; false on any error (db_problem tells). */
+bool db_run(sqlite3_stmt *stmt);
+/* Any number of statements without parameters. */
+bool db_exec(struct db *db, const char *sql);
+/* A single integer; `otherwise` when there is no row or it is null. False on an error. */
+bool db_int(struct db *db, const char *sql, int64_t otherwise, int64_t *out);
+const char *db_problem(const struct db *db);
+enum status db_status(int rc);
+
+/* Absent is NULL, empty is an empty blob; the memory stays the caller's until the statement ran. */
+void db_bind(sqlite3_stmt *stmt, int at, struct bytes text);
+struct bytes db_column(sqlite3_stmt *stmt, int at);
+
+/* ---- schema.c --------------------------------------------------------------------------------------------
+ */
+
+/* Makes what is missing. CORRUPT when the file is another program's or a later version's. */
+enum status schema_ensure(struct db *db, struct error *err);
+enum status schema_epoch(struct db *db, struct uuid *epoch, struct error *err);
+
+/* The columns of a row, in the order that row_view_of reads. */
+#define ROW_COLUMNS                                                                                          \
+    "r.seq, r.sink, r.state, r.tenant, r.lane, r.key, r.received_at, r.attempts, r.first_attempt, r.due, "   \
+    "r.at, r.waived, r.cls, r.http_status, r.duration, r.reason, r.late"
+enum { ROW_COLUMN_COUNT = 17 };
+/* States that keep a hook from being removed: pending, dead, held. */
+#define KEPT_STATES "(0, 2, 3)"
+#define DEAD_STATES "(2, 3)"
+
+/* Everything but id and body_size. False when a value can't be one of ours. */
+bool row_view_of(struct store *store, sqlite3_stmt *stmt, struct store_row_view *view);
+
+static inline bool row_state_dead(enum row_state state)
+{
+    return state == ROW_DEAD || state == ROW_HELD;
+}
+
+/* ---- lock.c ----------------------------------------------------------------------------------------------
+ */
+
+/* The one process that may write here; BUSY names it. The file descriptor is the lock. */
+enum status lock_take(const char *data_dir, int *fd, struct error *err);
+void lock_drop(int fd);
+
+/* ---- names.c: small numbers for names --------------------------------------------------------------------
+ */
+
+enum name_kind { NAME_TENANT = 1, NAME_SOURCE, NAME_SINK };
+enum { NAMES_MAX = 1 << 20, CLASSES_MAX = 64 };
+
+struct name {
+    uint32_t id; /* 1.. in order of making */
+    enum name_kind kind;
+    char *text;
+    char *sink; /* of a NAME_SINK; its text is the source */
+    struct name *chain;
+};
+
+struct names {
+    pthread_rwlock_t lock;
+    VEC(struct name *) all; /* by id - 1; a name lives as long as the store */
+    struct name **buckets;
+    size_t bucket_count;
+    size_t durable, writing; /* how many of `all` are stored, and will be when the transaction under way is */
+    const char *classes[CLASSES_MAX]; /* outcome classes seen in rows */
+    size_t class_count;
+};
+
+void names_init(struct names *names);
+void names_free(struct names *names);
+enum status names_load(struct names *names, struct db *db, struct error *err);
+/* NULL when unknown. `sink` is absent but for sinks. Any thread. */
+const struct name *names_find(struct names *names, enum name_kind kind, struct bytes text, struct bytes sink);
+/* Found or made; a made one rides in the next transaction. NULL at NAMES_MAX. Any thread. */
+const struct name *names_add(struct names *names, enum name_kind kind, struct bytes text, struct bytes sink);
+const struct name *names_by_id(struct names *names, uint32_t id);
+/* The text with the life of the store; "other" when there are too many. */
+const char *names_class(struct names *names, const char *text);
+/* Inside a transaction: inserts what is not stored yet with `insert`; then, when it is durable,
+ * names_written. */
+bool names_write(struct names *names, sqlite3_stmt *insert);
+void names_written(struct names *names);
+bool names_all_durable(struct names *names, uint32_t upto);
+
+/* ---- queue.c: hooks on their way to the writer -----------------------------------------------------------
+ */
+
+struct queue {
+    _Atomic(struct list *)
+        newest;                 /* a stack through node.next; the writer takes all of it and turns it round */
+    atomic_size_t hooks, bytes; /* waiting, or about to be pushed */
+    atomic_bool poked, sleeping;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+};
+
+void queue_init(struct queue *queue);
+void queue_free(struct queue *queue);
+void queue_push(struct queue *queue, struct list *node);
+/* Wakes the writer, now or as soon as it wants to sleep. */
+void queue_poke(struct queue *queue);
+/* The writer: everything pushed, in order, behind what `out` has. */
+void queue_take(struct queue *queue, struct list *out);
+/* The writer: until poked, or until that moment (monotonic; INT64_MAX: for ever). */
+void queue_sleep(struct queue *queue, int64_t until_us);
+
+/* ---- change.c: outcomes ----------------------------------------------------------------------------------
+ */
+
+struct changes {
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    struct list waiting;
+    uint64_t given, written; /* counts, for store_flush */
+    int64_t since_us;        /* when the first of `waiting` came */
+    bool hurry;              /* somebody waits in store_flush */
+    bool stuck;              /* the store can't write: no use waiting */
+};
+
+void changes_init(struct changes *changes);
+void changes_free(struct changes *changes);
+/* When they have to be written at the latest (monotonic); INT64_MAX: there are none. */
+int64_t changes_due_us(struct changes *changes);
+/* The writer: at most `max`, behind what `out` has. */
+void changes_take(struct changes *changes, struct list *out, size_t max);
+/* Inside a transaction. Sets `was` of each. */
+bool changes_write(struct store *store, const struct list *changes);
+/* They are durable: counts them, frees them. */
+void changes_written(struct store *store, struct list *changes);
+void changes_set_stuck(struct changes *changes, bool stuck);
+
+/* ---- block.c: 1,024 seqs at a time -----------------------------------------------------------------------
+ */
+
+/* What is known of a run of BLOCK_SEQS seqs. Its stored row is written when the block is full, and again when
+ * nothing in it is owed any more ("settled"): the scan at start skips settled blocks, and a look-up by time
+ * skips those whose times do not match. That costs one small write in a thousand hooks, where an index costs
+ * one each. */
+enum { BLOCK_SEQS = 1024 };
+
+struct block {
+    uint64_t number; /* seq / BLOCK_SEQS */
+    uint32_t hooks;
+    uint32_t pending; /* rows */
+    int64_t oldest_ms, newest_ms;
+    bool dirty, writing; /* the stored row is behind; is being brought up to date */
+};
+
+struct blocks {
+    VEC(struct block) open; /* not settled, or not stored as such yet; ascending */
+    uint64_t last;          /* the block that new hooks go to */
+    size_t dirty;
+};
+
+/* The blocks that may hold owed rows: stored unsettled ones, and those too new to have a row. Adds up all
+ * hooks. */
+enum status blocks_load(struct store *store, struct error *err);
+void blocks_free(struct blocks *blocks);
+/* The scan at start: pending rows from none, one by one; then the blocks that turn out settled say so. */
+void blocks_forget_owed(struct blocks *blocks);
+void blocks_count_owed(struct blocks *blocks, uint64_t seq, enum row_state state);
+void blocks_counted(struct blocks *blocks);
+/* The writer, once a transaction is durable. */
+void blocks_add_hook(struct blocks *blocks, const struct envelope *envelope, size_t rows);
+void blocks_shift_row(struct blocks *blocks, uint64_t seq, enum row_state was, enum row_state is);
+void blocks_count_removed(struct blocks *blocks, uint64_t number, uint32_t hooks);
+/* Inside a transaction, and after it: as with names. */
+bool blocks_write(struct store *store);
+void blocks_written(struct store *store);
+
+/* ---- checkpoint.c: the log -------------------------------------------------------------------------------
+ */
+
+struct checkpointer {
+    pthread_t thread;
+    bool started;
+    struct db db;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool stop, asked;
+    uint64_t round;         /* counts the restarts of the log */
+    int64_t frames, copied; /* in the log; of them in the database */
+    int64_t page_size;
+    pthread_mutex_t copying; /* held by whoever copies: the thread, or the writer */
+};
+
+enum status checkpoint_open(struct store *store, struct error *err);
+enum status checkpoint_start(struct store *store, struct error *err);
+void checkpoint_stop(struct store *store);
+void checkpoint_close(struct store *store);
+/* The writer, between two transactions: copies the last frames when few are left, so that the log starts
+ * again. */
+void checkpoint_finish(struct store *store);
+
+/* ---- keeper.c, remove.c: age, size, space ----------------------------------------------------------------
+ */
+
+struct range {
+    uint64_t from, to; /* [from, to), within one block */
+};
+enum { PLAN_MAX = 64 };
+
+struct keeper {
+    pthread_t thread;
+    bool started;
+    struct db db;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool stop;
+    /* What the writer shall remove next. The keeper fills it when it is empty. */
+    struct range plan[PLAN_MAX];
+    size_t plan_len, plan_done;
+    uint64_t from; /* hooks below were looked at, and are gone or have to stay */
+    atomic_bool planned;
+};
+
+enum status keeper_open(struct store *store, struct error *err);
+enum status keeper_start(struct store *store, struct error *err);
+void keeper_stop(struct store *store);
+void keeper_close(struct store *store);
+/* Sizes and free space, now. */
+void keeper_sample(struct store *store);
+/* A row below may have stopped holding its hook: look there again. */
+void keeper_look_again(struct store *store, uint64_t seq);
+
+/* The writer, inside a transaction: removes planned hooks for about a millisecond. False on an error. */
+bool remove_step(struct store *store);
+void remove_written(struct store *store);
+void remove_undone(struct store *store);
+
+/* ---- writer.c, undecided.c -------------------------------------------------------------------------------
+ */
+
+#define WRITER_SQL(X)                                                                                        \
+    X(BEGIN, "BEGIN IMMEDIATE")                                                                              \
+    X(COMMIT, "COMMIT")                                                                                      \
+    X(ROLLBACK, "ROLLBACK")                                                                                  \
+    X(HOOK, "INSERT INTO hooks(seq, id, received_at, tenant, source, head, body) "                           \
+            "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)")                                                            \
+    X(ROW, "INSERT INTO rows(seq, sink, state, tenant, lane, key, received_at) "                             \
+           "VALUES(?1, ?2, 0, ?3, ?4, ?5, ?6)")                                                              \
+    X(STATE, "SELECT state FROM rows WHERE seq = ?1 AND sink = ?2")                                          \
+    X(CHANGE, "UPDATE rows SET state = ?3, late = ?4, attempts = ?5, first_attempt = ?6, due = ?7, "         \
+              "at = ?8, waived = ?9, cls = coalesce(?10, cls), http_status = ?11, duration = ?12, "          \
+              "reason = ?13 WHERE seq = ?1 AND sink = ?2")                                                   \
+    X(NAME, "INSERT OR IGNORE INTO names(id, kind, text, sink) VALUES(?1, ?2, ?3, ?4)")                      \
+    X(META, "INSERT INTO meta(name, value) VALUES(?1, ?2) "                                                  \
+            "ON CONFLICT(name) DO UPDATE SET value = excluded.value")                                        \
+    X(BLOCK_PUT, "INSERT INTO blocks(block, hooks, oldest, newest, settled) VALUES(?1, ?2, ?3, ?4, ?5) "     \
+                 "ON CONFLICT(block) DO UPDATE SET hooks = excluded.hooks, oldest = excluded.oldest, "       \
+                 "newest = excluded.newest, settled = excluded.settled")                                     \
+    X(BLOCK_GET, "SELECT hooks, oldest, newest FROM blocks WHERE block = ?1")                                \
+    X(BLOCK_TAKE, "UPDATE blocks SET hooks = hooks - ?2 WHERE block = ?1")                                   \
+    X(BLOCK_DROP, "DELETE FROM blocks WHERE block = ?1 AND hooks <= ?2")                                     \
+    X(BLOCK_OWED, "UPDATE blocks SET settled = 0 WHERE block = ?1")                                          \
+    X(REMOVE_ROWS, "DELETE FROM rows WHERE seq >= ?1 AND seq < ?2 AND NOT EXISTS "                           \
+                   "(SELECT 1 FROM rows k WHERE k.seq = rows.seq AND k.state IN " KEPT_STATES ")")           \
+    X(REMOVE_HOOKS, "DELETE FROM hooks WHERE seq >= ?1 AND seq < ?2 AND NOT EXISTS "                         \
+                    "(SELECT 1 FROM rows k WHERE k.seq = hooks.seq AND k.state IN " KEPT_STATES ")")
+
+enum writer_sql {
+#define WRITER_SQL_ENUM(id, text) WRITER_##id,
+    WRITER_SQL(WRITER_SQL_ENUM)
+#undef WRITER_SQL_ENUM
+        WRITER_SQL_COUNT
+};
+
+struct writer {
+    pthread_t thread;
+    bool started;
+    struct db db;
+    struct list waiting;       /* hooks taken from the queue */
+    struct store_hook **batch; /* hooks of the transaction under way, or of the undecided one */
+    size_t batch_len;
+    struct list changes; /* outcomes of it; kept when it fails */
+    uint64_t next_seq;
+    bool floor_dirty; /* seqs were used up by a failed batch: persist the floor */
+    int64_t
+        pause_until_us; /* after a failure that was rolled back: no transaction of outcomes alone before */
+    bool failed;        /* the last transaction was rolled back */
+    /* What remove_step did in the transaction under way. */
+    struct range removed[PLAN_MAX];
+    uint32_t removed_hooks[PLAN_MAX];
+    size_t removed_len;
+    /* undecided.c */
+    int64_t undecided_since_us, replace_at_us;
+    int64_t replaced; /* counts the tries; makes each one's bytes its own */
+};
+
+enum status writer_open(struct store *store, struct error *err);
+enum status writer_start(struct store *store, struct error *err);
+void writer_stop(struct store *store);
+void writer_close(struct store *store);
+/* One transaction of new names alone. Only while no writer runs. */
+bool writer_store_names(struct store *store);
+bool writer_put_floor(struct store *store);
+/* The batch's hooks get `status`; it is empty afterwards. */
+void writer_answer(struct store *store, enum status status);
+void writer_refuse_waiting(struct store *store);
+
+void undecided_enter(struct store *store);
+/* One turn of the writer's loop while undecided. False: the process goes down and no more can be done. */
+bool undecided_turn(struct store *store);
+
+/* ---- store.c ---------------------------------------------------------------------------------------------
+ */
+
+struct store {
+    struct store_options options;
+    char *data_dir, *path;
+    int lock_fd;
+    struct uuid epoch;
+    struct names names;
+    struct queue queue;
+    struct changes changes;
+    struct blocks blocks;
+    struct writer writer;
+    struct checkpointer log;
+    struct keeper keeper;
+    bool scanned; /* pending rows of each block are known */
+
+    atomic_bool running, draining, undecided, backlog_full, disk_full;
+    atomic_uint_least64_t next_seq, hooks, dead;
+    atomic_int_least64_t disk_bytes, free_bytes, log_bytes;
+
+    struct series *commit_duration, *commit_batch, *commit_failures, *disk_gauge, *free_gauge; /* or NULL */
+};
+
+/* Bytes that a waiting hook counts for. */
+size_t store_hook_bytes(const struct store_hook *hook);
+
+#endif
