@@ -58,6 +58,7 @@ end
 -- "config.lua:12: message" of the Lua compiler or of error(), as a line and a message.
 local function split_position(message)
   if type(message) ~= "string" then return nil, "raised a " .. type(message) .. " instead of a message" end
+  if message == "not enough memory" then return nil, "needs more memory than a configuration may have" end
   local line, rest = message:match("^config%.lua:(%d+): (.*)$")
   return tonumber(line), rest or message
 end

@@ -40,7 +40,10 @@ end
 -- What may be written, where name and default do not say it.
 local function values_of(row)
   if row.later then return "" end
-  if row.type == "choice" or row.type == "number_choice" then return " One of " .. types.quoted(row.choices) .. "." end
+  if (row.type == "choice" or row.type == "number_choice") and #row.choices > 1 then
+    local shown = types.quoted(row.choices):gsub('"[^"]+"', "`%0`")
+    return " One of " .. shown .. "."
+  end
   if row.type == "integer" then return (" From %.0f to %.0f."):format(row.min, row.max) end
   return ""
 end
@@ -49,7 +52,7 @@ local function table_of(out, rows)
   out[#out + 1] = "| option | default | what it is |\n|---|---|---|\n"
   for _, row in ipairs(rows) do
     local doc = row.doc .. values_of(row)
-    out[#out + 1] = ("| `%s` | %s | %s |\n"):format(row.name, default_of(row), (doc:gsub("|", "\\|")))
+    out[#out + 1] = ("| `%s` | %s | %s |\n"):format(row.name, default_of(row), doc)
   end
 end
 

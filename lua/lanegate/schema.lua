@@ -216,7 +216,7 @@ schema.rows = {
       doc = "Memory for what is owed; beyond it the answer is 503 `backlog_full`." },
     { name = "attempt_timeout_ms", type = "ms", default = "30s", min = 1, max = DAY_MS, public = true,
       doc = "The outer bound of any sink's own timeout." },
-    { name = "retry", type = "retry", rows = retry, public = true,
+    { name = "retry", type = "retry", rows = retry, public = true, shown = "see below",
       doc = "When to try again; or a list of waits, such as `{ \"5s\", \"5m\", \"30m\" }`, whose last one repeats." },
     { name = "breaker", type = "section", rows = breaker,
       doc = "When to stop trying a receiver that is down." },

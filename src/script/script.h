@@ -1,29 +1,36 @@
-/* The LuaJIT host. Nobody outside this room sees a lua_State. Now: evaluating configuration. Later: key functions
- * in a sandbox (order/order.h, struct key_engine). */
+/* The LuaJIT host. Nobody outside this room sees a lua_State. Now: evaluating configuration. Later: key
+ * functions in a sandbox (order/order.h, struct key_engine). */
 #ifndef SCRIPT_SCRIPT_H
 #define SCRIPT_SCRIPT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "util/arena.h"
+#include "util/bytes.h"
 #include "util/status.h"
 #include "util/value.h"
 
 struct script_config_options {
     const char *path; /* config.lua */
-    bool resolve; /* false: env and file helpers give placeholders (client verbs, check --offline) */
+    bool resolve;     /* false: env and file helpers give placeholders (client verbs, check --offline) */
 };
 
-/* What came of a configuration file: either a normalised tree with every default filled in and every unit turned to
- * a number, or the list of all its faults, one line each ("config.lua:14: sources...: must be ..., got ..."). Owned by
- * `arena`, given by the caller. */
+/* What came of a configuration file: either a normalised tree with every default filled in and every unit
+ * turned to a number, or the list of all its faults, one line each ("config.lua:14: sources...: must be ...,
+ * got ..."). Owned by `arena`, given by the caller. */
 struct script_config {
     const struct value *root; /* NULL when there are faults */
+    const struct value
+        *shown; /* root as it may be shown: what the schema does not mark as public is "(set)" */
+    const struct value
+        *lines; /* a map from paths ("sources.shop.verify") to lines, for whoever finds more faults */
     const char *const *faults;
     size_t fault_count;
 };
 
-/* OK with either result; IO when the file can't be read (err says which and why). Any thread; a state of its own. */
+/* OK with either result; IO when the file can't be read (err says which and why). Any thread; a state of its
+ * own. */
 enum status script_load_config(const struct script_config_options *options, struct arena *arena,
                                struct script_config *out, struct error *err);
 
