@@ -60,7 +60,7 @@ SCAN_INLINE const char *scan_space(const char *p, const char *end)
 {
     if (LIKELY(p < end && (unsigned char)*p > ' '))
         return p;
-    if (p + 1 < end && *p == ' ' && (unsigned char)p[1] > ' ')
+    if (end - p > 1 && *p == ' ' && (unsigned char)p[1] > ' ')
         return p + 1;
     return space_run(p, end);
 }
