@@ -121,9 +121,10 @@ static void config_json(void *ctx, struct buf *out)
 static size_t not_ready(void *ctx, const char **reasons, size_t max)
 {
     struct house *house = ctx;
-    if (!house->reason || !max)
+    const char *reason = house->reason;
+    if (!reason || !max)
         return 0;
-    reasons[0] = house->reason;
+    reasons[0] = reason;
     return 1;
 }
 

@@ -21,7 +21,7 @@ struct house {
     struct admin_sink admin_sinks[HOUSE_SINKS];
     struct admin *admin;
     struct http_server *server;
-    const char *reason; /* why it is not ready; NULL: it is */
+    _Atomic(const char *) reason; /* why it is not ready; NULL: it is */
 };
 
 /* `tokens` may be none. Fails the test when something does not open. */

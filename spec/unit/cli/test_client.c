@@ -1,6 +1,7 @@
 /* The client against a real HTTP server that plays the gateway: what it sends, what it makes of the answers,
  * and the exit code of each. What it says on stderr is read too: it is the only help that an operator gets.
  */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,10 +20,27 @@ static struct http_server *server;
 static char url[64];
 static const struct cli_verb verb = {.name = "test", .summary = "", .help = ""};
 
-/* What the gateway answers next, and what it was asked last. */
-static int status;
-static const char *body;
-static char asked[512], token[64];
+/* What the gateway answers next, and what it was asked last: of both threads. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int next_status;
+static const char *next_body;
+static char last_target[512], last_token[64];
+
+static void will_answer(int status, const char *body)
+{
+    pthread_mutex_lock(&lock);
+    next_status = status;
+    next_body = body;
+    pthread_mutex_unlock(&lock);
+}
+
+static void was_asked(const char *target, const char *token)
+{
+    pthread_mutex_lock(&lock);
+    assert_string_equal(target, last_target);
+    assert_string_equal(token, last_token);
+    pthread_mutex_unlock(&lock);
+}
 
 static void answer(const struct http_request *request, int code, struct bytes text)
 {
@@ -46,18 +64,25 @@ static void answer_page(const struct http_request *request)
     answer(request, 200, bytes_str(page));
 }
 
+static void remember(const struct http_request *request)
+{
+    snprintf(last_target, sizeof last_target, "%.*s", BYTES_ARG(request->target));
+    last_token[0] = 0;
+    for (size_t i = 0; i < request->header_count; i++)
+        if (bytes_eq_nocase(request->headers[i].name, BYTES("authorization")))
+            snprintf(last_token, sizeof last_token, "%.*s", BYTES_ARG(request->headers[i].value));
+}
+
 static void play_gateway(void *ctx, const struct http_request *request)
 {
     (void)ctx;
-    snprintf(asked, sizeof asked, "%.*s", BYTES_ARG(request->target));
-    token[0] = 0;
-    for (size_t i = 0; i < request->header_count; i++)
-        if (bytes_eq_nocase(request->headers[i].name, BYTES("authorization")))
-            snprintf(token, sizeof token, "%.*s", BYTES_ARG(request->headers[i].value));
+    pthread_mutex_lock(&lock);
+    remember(request);
     if (bytes_eq(request->path, BYTES("/list")))
         answer_page(request);
     else
-        answer(request, status, bytes_str(body));
+        answer(request, next_status, bytes_str(next_body));
+    pthread_mutex_unlock(&lock);
 }
 
 static int start(void **state)
@@ -134,8 +159,7 @@ static void answered(int code, const char *text, int expected, const char *part)
 {
     struct client *client = open_client();
     json_t *json = NULL;
-    status = code;
-    body = text;
+    will_answer(code, text);
     listen_to_stderr();
     int exit_code = client_get(client, "/v1/x", &json);
     const char *words = what_was_said();
@@ -151,11 +175,9 @@ static void asks_and_reads(void **state)
     (void)state;
     struct client *client = open_client();
     json_t *json;
-    status = 200;
-    body = "{\"a\":[1,2]}";
+    will_answer(200, "{\"a\":[1,2]}");
     assert_int_equal(CLI_OK, client_get(client, "/v1/x?y=%20", &json));
-    assert_string_equal("/v1/x?y=%20", asked);
-    assert_string_equal("", token);
+    was_asked("/v1/x?y=%20", "");
     assert_int_equal(2, json_array_size(json_object_get(json, "a")));
     json_decref(json);
     client_close(client);
@@ -166,7 +188,7 @@ static void sends_the_token(void **state)
     (void)state;
     setenv("LANEGATE_TOKEN", "t0ken", 1);
     answered(200, "{}", CLI_OK, "");
-    assert_string_equal("Bearer t0ken", token);
+    was_asked("/v1/x", "Bearer t0ken");
 }
 
 static void a_token_that_would_break_the_header_is_refused(void **state)
@@ -186,10 +208,9 @@ static void the_environment_names_the_gateway(void **state)
     json_t *json = NULL;
     setenv("LANEGATE_ADMIN", url, 1);
     assert_int_equal(CLI_OK, client_open(&verb, &(struct client_where){0}, &client));
-    status = 200;
-    body = "{}";
+    will_answer(200, "{}");
     assert_int_equal(CLI_OK, client_get(client, "/env", &json));
-    assert_string_equal("/env", asked);
+    was_asked("/env", "");
     json_decref(json);
     client_close(client);
 }
@@ -249,8 +270,7 @@ static void bytes_come_as_they_are(void **state)
     (void)state;
     struct client *client = open_client();
     struct buf out = {0};
-    status = 200;
-    body = "not json \xff";
+    will_answer(200, "not json \xff");
     assert_int_equal(CLI_OK, client_get_bytes(client, "/body", &out));
     assert_string_equal("not json \xff", out.at);
     buf_free(&out);
@@ -276,7 +296,7 @@ static void a_list_is_gathered_page_by_page(void **state)
     lists(4, NULL, "{\"things\":[0,1,2,3],\"total\":7,\"next_cursor\":\"4\"}");
     lists(2, "5", "{\"things\":[5,6],\"total\":7,\"next_cursor\":null}");
     lists(5000, "6", "{\"things\":[6],\"total\":7,\"next_cursor\":null}");
-    assert_string_equal("/list?x=1&limit=1000&cursor=6", asked);
+    was_asked("/list?x=1&limit=1000&cursor=6", "");
 }
 
 int main(void)
