@@ -4,6 +4,7 @@
 #include "cli/client.h"
 #include "cli/hook_show.h"
 #include "cli/show.h"
+#include "util/jsonw.h"
 #include "util/mem.h"
 #include "util/uuid.h"
 
@@ -53,14 +54,20 @@ static int list(int argc, char **argv)
     if (code != CLI_OK)
         return code;
 
-    struct buf path = {0};
+    struct buf path = {0}, key = {0};
+    if (dedupe_key && !percent_decode(&key, bytes_str(dedupe_key))) {
+        buf_free(&key);
+        return cli_usage(&verb_hooks, "--dedupe-key must be percent-encoded as shown, got \"%s\"",
+                         dedupe_key);
+    }
+
     char since_ms[24], until_ms[24];
     buf_puts(&path, "/v1/hooks");
     client_query(&path, "tenant", bytes_str(tenant));
     client_query(&path, "source", bytes_str(source));
     client_query(&path, "since", bytes_str(show_moment(since, since_ms)));
     client_query(&path, "until", bytes_str(show_moment(until, until_ms)));
-    client_query(&path, "dedupe_key", bytes_str(dedupe_key));
+    client_query(&path, "dedupe_key", dedupe_key ? buf_bytes(&key) : BYTES_NONE);
     client_query(&path, "state", bytes_str(state));
 
     code = show_listing(&(struct listing){.verb = &verb_hooks,
@@ -72,6 +79,7 @@ static int list(int argc, char **argv)
                                           .json = json,
                                           .print = print});
     buf_free(&path);
+    buf_free(&key);
     return code;
 }
 
@@ -151,7 +159,7 @@ const struct cli_verb verb_hooks = {
             "  --source NAME    of one source\n"
             "  --since TIME     received since then: an age (30m, 2d), unix milliseconds, or a time like\n"
             "  --until TIME     2026-07-01T12:00:00Z; and before that\n"
-            "  --dedupe-key KEY with that key\n"
+            "  --dedupe-key KEY with that key, percent-encoded as it is shown\n"
             "  --state STATE    with a delivery that is pending, done, dead, held or discarded\n"
             "  --limit N        at most N (100)\n"
             "  --cursor TEXT    go on where an earlier list ended\n"
