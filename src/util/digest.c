@@ -2,17 +2,38 @@
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <pthread.h>
 
 #include "util/check.h"
 
-/* Fetching an algorithm and making a context cost more than hashing a key: one of each a thread. */
+/* Fetching an algorithm and making a context cost more than hashing a key: one of each a thread, freed when
+ * the thread ends. */
 static __thread EVP_MD_CTX *thread_ctx;
+static pthread_key_t thread_end;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void free_ctx(void *ctx)
+{
+    EVP_MD_CTX_free(ctx);
+}
+
+static void make_thread_end(void)
+{
+    CHECK(pthread_key_create(&thread_end, free_ctx) == 0);
+}
+
+static void make_thread_ctx(void)
+{
+    pthread_once(&once, make_thread_end);
+    thread_ctx = EVP_MD_CTX_new();
+    CHECK(thread_ctx && pthread_setspecific(thread_end, thread_ctx) == 0);
+}
 
 void sha256(const struct bytes *parts, size_t n, uint8_t out[SHA256_SIZE])
 {
     if (!thread_ctx)
-        thread_ctx = EVP_MD_CTX_new();
-    CHECK(thread_ctx && EVP_DigestInit_ex(thread_ctx, EVP_sha256(), NULL) == 1);
+        make_thread_ctx();
+    CHECK(EVP_DigestInit_ex(thread_ctx, EVP_sha256(), NULL) == 1);
     for (size_t i = 0; i < n; i++)
         CHECK(EVP_DigestUpdate(thread_ctx, parts[i].at, parts[i].len) == 1);
     CHECK(EVP_DigestFinal_ex(thread_ctx, out, NULL) == 1);
