@@ -18,11 +18,15 @@ const shown = (key) =>
     )
     .join("");
 
-test("GitHub's payloads keep their bytes and each repository its order", async () => {
+test("GitHub's payloads keep their bytes and each repository its order", async ({ after }) => {
   const receiver = await startReceiver();
   const gateway = await startGateway(`
     github = { sinks = { { type = "http", name = "app", url = "${receiver.url}", ordered = true,
       ordering_key = { json = "repository.full_name" } } } },`);
+  after(async () => {
+    await gateway.stop();
+    await receiver.stop();
+  });
   const sent = [];
   for (const event of events)
     for (const example of event.examples) {
@@ -50,7 +54,4 @@ test("GitHub's payloads keep their bytes and each repository its order", async (
   });
   assert.ok(Object.keys(lanes(sent)).length > 10);
   assert.deepEqual(lanes(got), lanes(sent));
-
-  await gateway.stop();
-  await receiver.stop();
 });

@@ -97,6 +97,7 @@ export async function startReceiver() {
     });
   });
   await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
+  server.unref(); // a test that failed before its end must not keep the process waiting
   return {
     hooks,
     url: `http://127.0.0.1:${server.address().port}/hooks`,
