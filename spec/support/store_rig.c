@@ -32,6 +32,29 @@ void rig_remove_dir(char *dir)
     free(dir);
 }
 
+static void copy_file(const char *from_dir, const char *to_dir, const char *name)
+{
+    char *from = mem_format("%s/%s", from_dir, name), *to = mem_format("%s/%s", to_dir, name);
+    FILE *in = fopen(from, "rb"), *out = in ? fopen(to, "wb") : NULL;
+    char block[65536];
+    for (size_t n; in && (n = fread(block, 1, sizeof block, in)) > 0;)
+        CHECK(out && fwrite(block, 1, n, out) == n);
+    if (in)
+        fclose(in);
+    if (out)
+        CHECK(fclose(out) == 0);
+    free(from);
+    free(to);
+}
+
+char *rig_copy_dir(const char *dir)
+{
+    char *copy = rig_make_dir();
+    copy_file(dir, copy, "store.db");
+    copy_file(dir, copy, "store.db-wal");
+    return copy;
+}
+
 struct store_options rig_options(const char *dir)
 {
     return (struct store_options){
@@ -142,6 +165,25 @@ uint64_t rig_put(struct store *store, uint32_t sink, size_t body_len)
     uint64_t seq = rig->seq;
     rig_hook_free(rig);
     return seq;
+}
+
+uint64_t rig_put_many(struct store *store, uint32_t sink, size_t body_len, size_t count)
+{
+    struct rig_hook **hooks = mem_alloc(count * sizeof *hooks);
+    for (size_t i = 0; i < count; i++) {
+        hooks[i] = rig_hook_new(body_len);
+        rig_hook_row(hooks[i], sink, NULL);
+        CHECK(store_commit(store, &hooks[i]->hook) == STATUS_OK);
+    }
+    uint64_t first = 0;
+    for (size_t i = 0; i < count; i++) {
+        CHECK(rig_wait_done(hooks[i]) && hooks[i]->status == STATUS_OK);
+        first = first == 0 ? hooks[i]->seq : first;
+        CHECK(hooks[i]->seq == first + i);
+        rig_hook_free(hooks[i]);
+    }
+    free(hooks);
+    return first;
 }
 
 void rig_change(struct store *store, uint64_t seq, uint32_t sink, enum row_state state, const char *cls)

@@ -9,6 +9,9 @@
  */
 char *rig_make_dir(void);
 void rig_remove_dir(char *dir); /* frees it too */
+/* The store's files as they are now, as a crash would leave them, in a directory of their own; its lock is
+ * free. */
+char *rig_copy_dir(const char *dir);
 
 /* Small bounds, long retention, no minimum of free space. */
 struct store_options rig_options(const char *dir);
@@ -37,6 +40,10 @@ bool rig_wait_done(struct rig_hook *hook);
 enum status rig_commit(struct store *store, struct rig_hook *hook);
 /* Commits a hook of `body_len` with one unordered row and forgets it; its seq, or 0. */
 uint64_t rig_put(struct store *store, uint32_t sink, size_t body_len);
+
+/* The same for `count` hooks at once (they share batches); ends the process when one is refused. The first
+ * seq: the others follow it. */
+uint64_t rig_put_many(struct store *store, uint32_t sink, size_t body_len, size_t count);
 
 /* Gives one change to the store. */
 void rig_change(struct store *store, uint64_t seq, uint32_t sink, enum row_state state, const char *cls);
