@@ -1,38 +1,36 @@
-/* Workers that make attempts: M loops, each with its own connections. Takes attempts, gives outcomes; knows neither
- * the store nor lanes. */
+/* Workers that make attempts: M loops, each with its own connections. Takes attempts, gives outcomes; knows
+ * neither the store nor lanes. */
 #ifndef DELIVER_DELIVER_H
 #define DELIVER_DELIVER_H
 
+#include "deliver/egress.h"
 #include "deliver/sink.h"
 #include "metrics/metrics.h"
-
-/* Where connections may go. Judged at the address actually connected to, at every connection. */
-struct egress_cidr {
-    uint8_t address[16]; /* v4 as v4-mapped */
-    unsigned prefix_len; /* 0..128, of the mapped form */
-};
-struct egress_rules {
-    const struct egress_cidr *allow_private;
-    size_t allow_count;
-    bool allow_http;
-};
-/* "10.0.0.0/8", "::1/128", "127.0.0.1"; INVALID with a sentence. */
-enum status egress_cidr_parse(const char *text, struct egress_cidr *out, struct error *err);
+#include "util/arena.h"
 
 struct deliver_options {
-    unsigned threads; /* at least 1 */
+    unsigned threads;           /* at least 1 */
     struct egress_rules egress; /* copied */
-    struct metrics *metrics; /* may be NULL */
+    struct metrics *metrics;    /* may be NULL; counts dispatch_attempt_duration_seconds and nothing else */
 };
 
 enum status deliver_open(const struct deliver_options *options, struct deliver **out, struct error *err);
-/* Starts no new attempt, ends the running ones as transient ("shutting down") when `deadline_ms` (util/clock.h,
- * monotonic) has passed, joins the loops. Every attempt's done() was called when it returns. */
+/* Starts no new attempt, ends the running ones as transient ("shutting down") when `deadline_ms`
+ * (util/clock.h, monotonic) has passed, joins the loops. Every attempt's done() was called when it returns;
+ * what deliver_start gets from now on is done at once, as transient. Sinks may still be closed. */
 void deliver_stop(struct deliver *deliver, int64_t deadline_ms);
-void deliver_close(struct deliver *deliver); /* after its sinks */
+/* After its sinks. Stops at once when nobody has called deliver_stop. */
+void deliver_close(struct deliver *deliver);
 
+/* What can be seen to be wrong with a sink before anything is opened: type, url, headers, files. `err` says
+ * it without the option's path, which the caller knows: "url: must ...". For the load of a configuration. */
+enum status sink_options_check(const struct sink_options *options, const struct egress_rules *egress,
+                               struct error *err);
+
+/* Checks, then opens. Options are copied, what they point at is borrowed for the sink's life. */
 enum status sink_open(struct deliver *deliver, const struct sink_options *options, struct sink **out,
                       struct error *err);
+/* Any thread, when no attempt of the sink is running. */
 void sink_close(struct sink *sink);
 
 /* Any thread; never blocks. Attempts (a list of attempt.node) are spread over the loops; one wake a batch. */
@@ -40,5 +38,10 @@ void deliver_start(struct deliver *deliver, struct list *attempts);
 
 /* The names of all types, NULL-terminated. */
 const char *const *sink_type_names(void);
+
+/* A signing secret as configuration has it: "whsec_" and base64, else the text's own bytes. INVALID, with the
+ * format it should have and never the secret, when it is empty or blank, has blanks or line breaks at its
+ * ends, or does not decode. */
+enum status sink_secret_decode(struct bytes text, struct arena *arena, struct bytes *key, struct error *err);
 
 #endif

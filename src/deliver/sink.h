@@ -1,4 +1,5 @@
-/* What a sink is: something that takes one attempt and reports an outcome. Lanes decides what an outcome means. */
+/* What a sink is: something that takes one attempt and reports an outcome. Lanes decides what an outcome
+ * means. */
 #ifndef DELIVER_SINK_H
 #define DELIVER_SINK_H
 
@@ -27,29 +28,32 @@ const char *outcome_class_name(enum outcome_class cls);
 struct outcome {
     enum outcome_class cls;
     int64_t retry_after_ms; /* class RETRY_AFTER */
-    int http_status; /* 0: no answer */
+    int http_status;        /* 0: no answer */
     bool timed_out;
     bool unreachable; /* connect, TLS or name failure, or a time-out: not an answer of the receiver */
     int64_t duration_us;
-    char reason[128]; /* "" when ok; "HTTP 503", "connection refused by 10.0.0.1:80", ... */
+    char reason[128];      /* "" when ok; "HTTP 503", "connection refused by 10.0.0.1:80", ... */
+    struct bytes response; /* the start of a failed answer's body, at most SINK_RESPONSE_KEPT bytes; absent
+                              when there was none. Valid until done() returns */
 };
+enum { SINK_RESPONSE_KEPT = 1024 };
 
 /* One attempt. Made by lanes, handed to deliver_start, handed back by done(); lanes frees it. */
 struct attempt {
-    struct list node; /* of whoever holds it */
+    struct list node;          /* of whoever holds it */
     struct envelope *envelope; /* a reference that the attempt owns */
     struct sink *sink;
     uint32_t number; /* 1: the first */
-    bool ordered; /* the fields down to `late` are for ordered rows */
+    bool ordered;    /* the fields down to `late` are for ordered rows */
     uint8_t lane[16];
     struct bytes key; /* what the sink receives; memory of the attempt's maker, until done() */
     struct uuid epoch;
     uint64_t previous_seq; /* last ok of the lane; 0: not known */
-    uint32_t skipped; /* dead letters of the lane */
+    uint32_t skipped;      /* dead letters of the lane */
     bool late;
     bool replayed;
     struct uuid replay_id; /* when replayed */
-    int64_t timeout_ms; /* outer bound */
+    int64_t timeout_ms;    /* outer bound; 0: the sink's own alone */
 
     void (*done)(struct attempt *attempt); /* a deliver thread, or at once; `outcome` is filled */
     void *ctx;
@@ -60,7 +64,8 @@ struct sink_header {
     const char *name, *value;
 };
 
-/* Everything configuration says about a sink's transport. Borrowed by the sink for its life. */
+/* Everything configuration says about a sink's transport. What it points at is borrowed by the sink for its
+ * life. */
 struct sink_options {
     const char *type; /* "http" "log" */
     const char *source, *name;
@@ -77,18 +82,23 @@ struct sink_options {
     int64_t timeout_ms;
     const int *refused; /* statuses */
     size_t refused_count;
-    const char *proxy; /* NULL: none, whatever the environment says */
+    const char *proxy;                  /* NULL: none, whatever the environment says */
     const char *const *forward_headers; /* names, or NULL: all but the forbidden ones */
     size_t forward_count;
 };
 
 struct deliver;
+struct egress_rules;
 struct sink;
 
 /* One row of the table of sink types (deliver.c): what a new type must bring. */
 struct sink_type {
     const char *name;
-    /* INVALID with a sentence when the options can be seen to be refused (scheme, literal address, unreadable file). */
+    /* INVALID or REFUSED with a sentence when the options can be seen to be refused (scheme, literal address,
+     * unreadable file). Opens nothing. */
+    enum status (*check)(const struct sink_options *options, const struct egress_rules *egress,
+                         struct error *err);
+    /* The options were checked. */
     enum status (*open)(struct deliver *deliver, const struct sink_options *options, struct sink **out,
                         struct error *err);
     void (*close)(struct sink *sink); /* no attempt is running */
