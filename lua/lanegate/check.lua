@@ -172,7 +172,7 @@ types.sinks = { expects = "a list of sinks, at least one", read = function(check
     local kind = type(item) == "table" and (item.type == "http" or item.type == "log") and item.type or nil
     local sink = check:section(item, row.rows, at, { kind = kind })
     if sink then
-      sink.name = sink.name or name
+      sink.name = sink.name or name or sink.type
       rules.sink(check, item, sink, at)
     end
     out[i] = sink or {} -- refused, but counted: the others keep their numbers

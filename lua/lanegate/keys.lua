@@ -12,7 +12,7 @@ local tree = require "lanegate.tree"
 
 local keys = {}
 
-local SEGMENTS_MAX, ITEMS_MAX, GLOBS_MAX = 64, 16, 64
+local SEGMENTS_MAX, ITEMS_MAX, GLOBS_MAX, FIRST_DEPTH_MAX = 64, 16, 64, 8
 
 -- Each kind is named by the member that makes it one.
 local KINDS = {
@@ -119,7 +119,7 @@ function read.lua(check, value, place)
   return key
 end
 
-function read.first(check, value, place)
+function read.first(check, value, place, depth)
   local at = report.member(place, "first")
   local given = value.first
   if not tree.looks_like_list(given) then return check.faults:must(at, "a list of keys", given) or nil end
@@ -127,14 +127,10 @@ function read.first(check, value, place)
   if #given > ITEMS_MAX then
     return check.faults:add(at, ("has %d keys, at most %d are allowed"):format(#given, ITEMS_MAX)) or nil
   end
+  if depth == FIRST_DEPTH_MAX then return check.faults:add(at, "is nested too deep") or nil end
   local items = tree.list()
   for i, item in ipairs(given) do
-    local place_of_item = report.member(at, i)
-    if type(item) == "table" and item.first ~= nil then
-      check.faults:add(place_of_item, "a first inside a first: write its keys into the outer one")
-    else
-      items[#items + 1] = keys.read(check, item, place_of_item)
-    end
+    items[#items + 1] = keys.read(check, item, report.member(at, i), depth + 1)
   end
   return { kind = "first", items = items }
 end
@@ -157,7 +153,8 @@ local function kinds_of(value)
   return kinds, strays
 end
 
-function keys.read(check, value, place)
+-- `depth`: how many first are around it.
+function keys.read(check, value, place, depth)
   if type(value) ~= "table" or next(value) == nil then
     return check.faults:must(place, "a key such as " .. FORMS, value) or nil
   end
@@ -175,7 +172,7 @@ function keys.read(check, value, place)
     check.faults:add(report.member(place, stray), ("is not an option of a %s key%s"):format(kinds[1],
       report.did_you_mean(stray, KINDS[kinds[1]].members)))
   end
-  return read[kinds[1]](check, value, place)
+  return read[kinds[1]](check, value, place, depth or 0)
 end
 
 function keys.read_filter(check, value, place)

@@ -1,7 +1,6 @@
 -- The configuration as it may be shown: the values that the schema marks as public, and "(set)" for every other one.
 -- Built by allowing, so that an option nobody thought of stays hidden.
 
-local address = require "lanegate.address"
 local schema = require "lanegate.schema"
 local tree = require "lanegate.tree"
 
@@ -23,9 +22,9 @@ local shows = {}
 
 -- Paths and queries of webhook URLs are often secrets.
 function shows.origin(value)
-  local url = address.url(value)
-  if not url then return SET end
-  return url.origin .. (url.has_path and "/" .. SET or "/")
+  local origin, rest = value:match("^(%a[%w+.-]*://[^/?#@\\]*)(.*)$")
+  if not origin then return SET end
+  return origin .. (rest ~= "" and rest ~= "/" and "/" .. SET or "/")
 end
 
 function shows.names(value)

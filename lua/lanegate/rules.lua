@@ -2,6 +2,7 @@
 -- forms, in which whatever was refused already is missing.
 
 local address = require "lanegate.address"
+local env = require "lanegate.env"
 local report = require "lanegate.report"
 local schema = require "lanegate.schema"
 local tree = require "lanegate.tree"
@@ -41,7 +42,22 @@ end
 
 -- Sources -------------------------------------------------------------------------------------------------------
 
+-- Secrets of verification are judged by the scheme, which knows their form; without resolved ones there is nothing
+-- to judge. "secret[2]: must be ..." becomes a fault of that option.
+local function scheme(check, verify, place)
+  if verify.type ~= "none" and (not verify.secret or #verify.secret == 0) then return end
+  local wrong = check.host.judge_verify(verify)
+  if not wrong then return end
+  local option, sentence = wrong:match("^([%a_]+)[%[%d%]]*: (.*)$")
+  if option then
+    check.faults:add(report.member(place, option), sentence)
+  else
+    check.faults:add(place, wrong)
+  end
+end
+
 function rules.source(check, given, source, place)
+  if source.verify then scheme(check, source.verify, report.member(place, "verify")) end
   if source.verify and source.verify.type == "none" and member_of(given, "on_verify_failure") ~= nil then
     check.faults:add(report.member(place, "on_verify_failure"), 'has no meaning with verify = { type = "none" }, '
       .. "which never fails")
@@ -88,29 +104,29 @@ local function timeouts(check, whole, given, sink, place)
   end
 end
 
--- What can be seen to be refused when it is connected to. The message holds the line that would allow it.
-local function egress(check, whole, sink, place)
-  local url = sink.url and address.url(sink.url)
-  if not url or not whole.egress or not whole.egress.allow_private then return end
-  local at = report.member(place, "url")
-  if url.scheme == "http" and whole.egress.allow_http == false then
-    check.faults:add(at, "is plain http, which is closed; to allow it: egress = { allow_http = true }")
-  end
-  local allowed = {}
-  for i, text in ipairs(whole.egress.allow_private) do allowed[i] = address.cidr(text) end
-  if url.groups and not address.is_allowed(url.groups, allowed) then
-    local range = ("%s/%d"):format(url.host, address.ipv4(url.host) and 32 or 128)
-    check.faults:add(at, ('goes to %s, which is private or reserved; to allow it: egress = { allow_private = { "%s" } }')
-      :format(url.host, range))
+-- What can be seen to be refused before anybody connects. The host's message holds the line that would allow it.
+local function egress(check, whole, given, sink, place)
+  local allowed = whole.egress and whole.egress.allow_private
+  local allow_http = whole.egress and whole.egress.allow_http
+  -- Where egress itself is wrong, only the form of the URL is judged.
+  if not allowed then allowed = { "0.0.0.0/0", "::/0" } end
+  if allow_http == nil then allow_http = true end
+  for _, option in ipairs { "url", "proxy" } do
+    if sink[option] and not env.is_mark(given[option]) then
+      local wrong = check.host.judge_url(sink[option], option == "proxy", allowed, allow_http)
+      if wrong then check.faults:add(report.member(place, option), wrong) end
+    end
   end
 end
 
+-- Names under which a receiver must be able to trust what it reads.
 local function own_headers(check, whole, sink, place)
-  local prefix = "x-" .. (whole.sink_header_prefix or "lanegate") .. "-"
+  local prefixes = { "x-lanegate-", "x-ankusa-", "x-" .. (whole.sink_header_prefix or "lanegate") .. "-" }
+  if sink.secret then prefixes[#prefixes + 1] = "webhook-" end
   for _, name in ipairs(tree.sorted_keys(sink.headers or {})) do
-    if name:lower():sub(1, #prefix) == prefix and prefix ~= "x-lanegate-" then
-      check.faults:add(report.member(report.member(place, "headers"), name), "is set by the gateway itself")
-    end
+    local own = false
+    for _, prefix in ipairs(prefixes) do own = own or name:lower():sub(1, #prefix) == prefix end
+    if own then check.faults:add(report.member(report.member(place, "headers"), name), "is set by the gateway itself") end
   end
 end
 
@@ -132,8 +148,9 @@ local function sources(check, given, whole, place)
     for i, sink in ipairs(source.sinks or {}) do
       local sink_at = report.member(report.member(at, "sinks"), i, sink.name)
       retries(check, whole, source, sink, sink_at)
-      timeouts(check, whole, member_of(given_sinks, i), sink, sink_at)
-      egress(check, whole, sink, sink_at)
+      local given_sink = member_of(given_sinks, i) or {}
+      timeouts(check, whole, given_sink, sink, sink_at)
+      egress(check, whole, given_sink, sink, sink_at)
       own_headers(check, whole, sink, sink_at)
       sink.concurrency = sink.concurrency or whole.dispatch and whole.dispatch.sink_concurrency
     end

@@ -39,20 +39,22 @@ local breaker = {
     doc = "The longest wait before a probe." },
 }
 
+local standard_webhooks = {
+  { name = "secret", type = "secrets", required = true, doc = '`"whsec_..."`, or a list of them while rotating.' },
+  { name = "tolerance_ms", type = "ms", default = "5m", min = 1000, max = DAY_MS, public = true,
+    doc = "How far a time stamp may be from now, either way." },
+}
+
 -- Types of `verify`. Those that are `later` are known by name.
 schema.schemes = {
   none = { rows = {} },
-  standard_webhooks = { rows = {
-    { name = "secret", type = "secrets", format = "base64", required = true,
-      doc = '`"whsec_..."`, or a list of them while rotating.' },
-    { name = "tolerance_ms", type = "ms", default = "5m", min = 1000, max = DAY_MS, public = true,
-      doc = "How far a time stamp may be from now, either way." },
-  } },
+  standard_webhooks = { rows = standard_webhooks },
+  svix = { rows = standard_webhooks },
   bearer = { later = true }, basic = { later = true }, discord = { later = true }, ecdsa = { later = true },
   ed25519 = { later = true }, github = { later = true }, gitlab = { later = true }, hmac = { later = true },
   linear = { later = true }, lua = { later = true }, mtls = { later = true }, paddle = { later = true },
   rsa = { later = true }, sendgrid = { later = true }, shopify = { later = true }, slack = { later = true },
-  square = { later = true }, stripe = { later = true }, svix = { later = true }, twilio = { later = true },
+  square = { later = true }, stripe = { later = true }, twilio = { later = true },
   zoom = { later = true },
 }
 
@@ -86,7 +88,7 @@ local sink = {
     doc = "Where to post. Private addresses and plain http need `egress`." },
   { name = "method", type = "choice", sink = "http", choices = { "POST", "PUT", "PATCH" }, default = "POST",
     public = true, doc = "The request method." },
-  { name = "secret", type = "secrets", sink = "http",
+  { name = "secret", type = "sink_secrets", sink = "http",
     doc = "Signs each attempt as Standard Webhooks say: `whsec_` and base64, else the text's own bytes. A list "
       .. "while rotating: all of them sign." },
   { name = "headers", type = "headers", sink = "http", default = {}, public = "names",
@@ -231,7 +233,7 @@ schema.rows = {
   { name = "scripts", type = "anything", later = true, doc = "Lua keys." },
 
   { name = "egress", type = "section", doc = "Where deliveries may go.", rows = {
-    { name = "allow_private", type = "cidrs", default = {}, public = true,
+    { name = "allow_private", type = "ranges", default = {}, public = true,
       doc = "Private, loopback, link-local and reserved ranges that are open, such as `10.0.0.0/8`." },
     { name = "allow_http", type = "boolean", default = false, public = true, doc = "Whether plain http is allowed." },
   } },

@@ -153,24 +153,28 @@ end)
 
 types.address = text_type('an address and a port, such as "127.0.0.1:4000" or "[::1]:4000"', address.listen)
 
-types.cidr = text_type('a range such as "10.0.0.0/8" or "fd00::/8", with no bits set behind its length', address.cidr)
-
-local function url_type(schemes, may_have_user)
-  local sentence = ("a URL that begins with %s"):format(schemes)
+-- A text that a room of the program judges: `judge` is the host's and gives what is wrong.
+local function judged_type(sentence, judge)
   return { expects = sentence, is_text = true, read = function(check, value, row, place)
     if not is_plain(value) then return refuse(check, value, row, place) end
-    local url, wrong = address.url(value)
-    if url and not schemes:find(url.scheme .. "://", 1, true) then url, wrong = nil, "it begins otherwise" end
-    -- The text may hold a token: it is not shown.
-    if not url then return check.faults:add(place, ("must be %s: %s"):format(sentence, wrong)) or nil end
-    if url.user and not may_have_user then
-      return check.faults:add(place, "must hold no user and password: put them into headers, where they are not shown") or nil
-    end
+    local wrong = check.host[judge](value)
+    if wrong then return check.faults:add(place, wrong) or nil end
     return value
   end }
 end
-types.url = url_type("https:// or http://", false)
-types.proxy = url_type("http:// or https://", true)
+
+types.range = judged_type('a range such as "10.0.0.0/8"', "judge_range")
+
+-- Judged by rules.lua, which knows what egress says.
+types.url = { expects = "a URL that begins with https:// or http://", is_text = true,
+  read = function(check, value, row, place)
+    -- The text may hold a token: it is not shown.
+    if not is_plain(value) then
+      return check.faults:add(place, ("must be %s, got %s"):format(expects(row), report.show_kind(value))) or nil
+    end
+    return value
+  end }
+types.proxy = { expects = "the URL of a proxy", is_text = true, read = types.url.read }
 
 -- Lists ---------------------------------------------------------------------------------------------------------
 
@@ -195,8 +199,8 @@ types.addresses = { expects = types.address.expects .. ", or a list of them", re
   return types.read_list(check, value, row, place, { type = "address" })
 end }
 
-types.cidrs = { expects = 'a list of ranges such as { "10.0.0.0/8" }', read = function(check, value, row, place)
-  return types.read_list(check, value, row, place, { type = "cidr" })
+types.ranges = { expects = 'a list of ranges such as { "10.0.0.0/8" }', read = function(check, value, row, place)
+  return types.read_list(check, value, row, place, { type = "range" })
 end }
 
 types.header_name = text_type("a header name", types.is_header_name)
@@ -239,49 +243,43 @@ types.hash = { expects = "the SHA-256 of the token as 64 hex digits", read = fun
   return value:lower()
 end }
 
-local function is_base64(text)
-  local body = text:gsub("=+$", "")
-  local padding = #text - #body
-  return #body > 0 and not body:find("[^%w+/]") and padding <= 2 and #body % 4 ~= 1
-    and (padding == 0 or #text % 4 == 0)
+-- Not blank, and what `judge` (the host's, where there is one) asks for beside.
+local function secret_type(judge)
+  return { expects = "a secret", read = function(check, value, _, place)
+    local wrong
+    if type(value) ~= "string" or not value:find("%S") then
+      wrong = "must be a secret that is not blank, got " .. report.show_kind(value)
+    else
+      wrong = judge and check.host[judge](value)
+    end
+    if wrong then return check.faults:add(place, wrong) or nil end
+    return value
+  end }
 end
-
--- What is wrong with a secret, or nil.
-local function secret_fault(value, format)
-  if type(value) ~= "string" or not value:find("%S") then
-    return "must be a secret that is not blank, got " .. report.show_kind(value)
-  end
-  if value:find("^v1a?,") then
-    return 'must be "whsec_" and base64: the "' .. value:match("^v1a?,") .. '" in front belongs to signatures, not to secrets'
-  end
-  local base64 = value:match("^whsec_(.*)$") or (format == "base64" and value)
-  if base64 and not is_base64(base64) then
-    return ('must be "whsec_" and base64, got %s that is not base64'):format(report.show_kind(value))
-  end
-end
-
-types.secret = { expects = "a secret", read = function(check, value, row, place)
-  local fault = secret_fault(value, row.format)
-  if fault then return check.faults:add(place, fault) or nil end
-  return value
-end }
+types.secret = secret_type()
+types.sink_secret = secret_type("judge_secret")
 
 -- Without resolved secrets the list is there and empty.
-types.secrets = { expects = "a secret, or a list of them", placeholder = tree.list(),
-  read = function(check, value, row, place)
-    local one = { type = "secret", format = row.format }
-    if type(value) ~= "table" then
-      local secret = check:value(one, value, place)
-      return secret and tree.list { secret }
-    end
-    if #value == 0 then return refuse(check, value, row, place) end
-    return types.read_list(check, value, row, place, one)
-  end }
+local function secrets_type(one)
+  return { expects = "a secret, or a list of them", placeholder = tree.list(),
+    read = function(check, value, row, place)
+      if type(value) ~= "table" then
+        local secret = check:value({ type = one }, value, place)
+        return secret and tree.list { secret }
+      end
+      if #value == 0 or #value > 16 then
+        return check.faults:add(place, "must be a secret, or a list of 1 to 16 of them") or nil
+      end
+      return types.read_list(check, value, row, place, { type = one })
+    end }
+end
+types.secrets = secrets_type("secret")
+types.sink_secrets = secrets_type("sink_secret")
 
--- Set by the gateway itself, or dangerous to set.
-local OWN_HEADERS = { ["host"] = true, ["content-length"] = true, ["transfer-encoding"] = true, ["connection"] = true,
+-- Written by the gateway: they frame the message.
+local FRAMING_HEADERS = { ["content-length"] = true, ["transfer-encoding"] = true, ["connection"] = true,
   ["keep-alive"] = true, ["te"] = true, ["trailer"] = true, ["upgrade"] = true, ["expect"] = true,
-  ["proxy-connection"] = true, ["webhook-id"] = true, ["webhook-timestamp"] = true, ["webhook-signature"] = true }
+  ["proxy-connection"] = true }
 
 types.header_value = { expects = "a header value: printable ASCII, without blanks at its ends", is_text = true,
   read = function(check, value, _, place)
@@ -299,8 +297,7 @@ types.headers = { expects = 'a table such as { ["x-team"] = "billing" }', read =
     local at = report.member(place, name)
     local lower = type(name) == "string" and name:lower()
     local fault = not types.is_header_name(name) and "is not a header name"
-      or (OWN_HEADERS[lower] or lower:find("^x%-lanegate%-") or lower:find("^x%-ankusa%-"))
-         and "is set by the gateway itself"
+      or FRAMING_HEADERS[lower] and "is set by the gateway itself"
       or seen[lower] and "is there twice, in another case"
     if fault then check.faults:add(at, fault) end
     seen[lower or name] = true

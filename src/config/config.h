@@ -1,5 +1,5 @@
-/* config.lua as structs: fills every room's options, so that no other room parses text. Immutable once loaded; one
- * arena; reference counted, since running work may still hold an older one after a reload. */
+/* config.lua as structs: fills every room's options, so that no other room parses text. Immutable once
+ * loaded; one arena; reference counted, since running work may still hold an older one after a reload. */
 #ifndef CONFIG_CONFIG_H
 #define CONFIG_CONFIG_H
 
@@ -29,7 +29,7 @@ struct config_sink {
 
 struct config_source {
     const char *name, *tenant;
-    bool shared; /* tenant_path: the URL's tenant becomes the hook's */
+    bool shared;               /* tenant_path: the URL's tenant becomes the hook's */
     struct verifier *verifier; /* NULL when loaded without resolving secrets */
     enum on_verify_failure on_verify_failure;
     int respond; /* 200 201 202 204 */
@@ -50,8 +50,9 @@ enum { CONFIG_SCOPE_READ = 1, CONFIG_SCOPE_PAYLOAD = 2, CONFIG_SCOPE_OPERATE = 4
 struct config {
     atomic_uint refs;
     struct arena *arena;
-    const char *path; /* of the file */
-    const struct value *root; /* the normalised tree, for /v1/config (redacted there by allowlist) */
+    const char *path;          /* of the file */
+    const struct value *root;  /* the normalised tree */
+    const struct value *shown; /* the same, redacted by allowlist: what config_write_json writes */
 
     const char *data_dir; /* absolute, or relative to the working directory */
     enum log_level log_level;
@@ -59,7 +60,7 @@ struct config {
     int64_t drain_timeout_ms;
 
     struct http_options http; /* handler, ctx and metrics are the gateway's to fill in a copy */
-    const char *prefix; /* "/webhooks" */
+    const char *prefix;       /* "/webhooks" */
     enum routing routing;
     struct http_options admin;
     bool admin_auth_none;
@@ -77,13 +78,13 @@ struct config {
 };
 
 enum config_mode {
-    CONFIG_SERVE, /* env and file are resolved, secrets are needed */
-    CONFIG_CLIENT, /* helpers give placeholders; verifiers and plans are not made; only shape is checked */
+    CONFIG_SERVE,   /* env and file are resolved, secrets are needed */
+    CONFIG_CLIENT,  /* helpers give placeholders; verifiers and plans are not made; only shape is checked */
     CONFIG_OFFLINE, /* like CLIENT but plans are made: check --offline */
 };
 
-/* `path` NULL: ./config.lua, then /etc/lanegate/config.lua. OK with one reference; INVALID with `faults`, one line
- * each, ending in a line feed; NOT_FOUND (no file; `faults` says where was looked). */
+/* `path` NULL: ./config.lua, then /etc/lanegate/config.lua. OK with one reference; INVALID with `faults`, one
+ * line each, ending in a line feed; NOT_FOUND (no file; `faults` says where was looked). */
 enum status config_load(const char *path, enum config_mode mode, struct config **out, struct buf *faults);
 struct config *config_ref(struct config *config);
 void config_unref(struct config *config);

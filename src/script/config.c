@@ -45,6 +45,7 @@ close:
 /* What a protected call works on. */
 struct load {
     const struct script_config_options *options;
+    struct script_host host;
     struct bytes source;
     struct arena *arena;
     struct script_config *out;
@@ -91,7 +92,7 @@ static int load_protected(lua_State *lua)
     push_config_function(lua, "load");
     lua_pushlstring(lua, load->source.at, load->source.len);
     lua_pushstring(lua, load->options->path);
-    script_host_push(lua);
+    script_host_push(lua, &load->host);
     lua_pushboolean(lua, load->options->resolve);
     lua_call(lua, 4, 2); /* config or nil, faults */
     if (lua_isnil(lua, 1)) {
@@ -138,7 +139,11 @@ enum status script_load_config(const struct script_config_options *options, stru
     struct buf source = {0};
     enum status status = read_source(options->path, &source, err);
     if (!status) {
-        struct load load = {.options = options, .source = buf_bytes(&source), .arena = arena, .out = out};
+        struct load load = {.options = options,
+                            .host = {.judges = options->judges, .arena = arena},
+                            .source = buf_bytes(&source),
+                            .arena = arena,
+                            .out = out};
         status = run(load_protected, &load, err);
     }
     buf_free(&source);

@@ -9,6 +9,7 @@
 
 #include "script/machine.h"
 #include "script/state.h"
+#include "script/tree.h"
 #include "util/units.h"
 
 enum {
@@ -109,7 +110,67 @@ static int host_within_budget(lua_State *lua)
     return 2;
 }
 
-void script_host_push(lua_State *lua)
+static const struct script_host *host_of(lua_State *lua)
+{
+    return lua_touserdata(lua, lua_upvalueindex(1));
+}
+
+/* nil, or what is wrong */
+static int verdict(lua_State *lua, enum status status, const struct error *err)
+{
+    if (status == STATUS_OK)
+        lua_pushnil(lua);
+    else
+        lua_pushstring(lua, err->text);
+    return 1;
+}
+
+/* judge_url(url, is_proxy, ranges, allow_http) */
+static int host_judge_url(lua_State *lua)
+{
+    const char *url = luaL_checkstring(lua, 1);
+    luaL_checktype(lua, 3, LUA_TTABLE);
+    size_t count = lua_objlen(lua, 3);
+    const char **ranges = lua_newuserdata(lua, (count + 1) * sizeof *ranges);
+    for (size_t i = 0; i < count; i++) {
+        lua_rawgeti(lua, 3, (int)i + 1);
+        ranges[i] = luaL_checkstring(lua, -1); /* held by the list */
+        lua_pop(lua, 1);
+    }
+    ranges[count] = NULL;
+    struct error err = {0};
+    return verdict(lua,
+                   host_of(lua)->judges->url(url, lua_toboolean(lua, 2), ranges, lua_toboolean(lua, 4), &err),
+                   &err);
+}
+
+/* judge_range(text) */
+static int host_judge_range(lua_State *lua)
+{
+    struct error err = {0};
+    return verdict(lua, host_of(lua)->judges->range(luaL_checkstring(lua, 1), &err), &err);
+}
+
+/* judge_secret(text) */
+static int host_judge_secret(lua_State *lua)
+{
+    size_t len;
+    const char *text = luaL_checklstring(lua, 1, &len);
+    struct error err = {0};
+    return verdict(lua, host_of(lua)->judges->secret(bytes_of(text, len), &err), &err);
+}
+
+/* judge_verify(options) */
+static int host_judge_verify(lua_State *lua)
+{
+    struct value options;
+    luaL_checktype(lua, 1, LUA_TTABLE);
+    script_tree_read(lua, 1, host_of(lua)->arena, &options);
+    struct error err = {0};
+    return verdict(lua, host_of(lua)->judges->verify(&options, &err), &err);
+}
+
+void script_host_push(lua_State *lua, const struct script_host *host)
 {
     static const luaL_Reg functions[] = {
         {"getenv", host_getenv},
@@ -118,11 +179,16 @@ void script_host_push(lua_State *lua)
         {"parse_ms", host_parse_ms},
         {"parse_bytes", host_parse_bytes},
         {"within_budget", host_within_budget},
+        {"judge_url", host_judge_url},
+        {"judge_range", host_judge_range},
+        {"judge_secret", host_judge_secret},
+        {"judge_verify", host_judge_verify},
         {NULL, NULL},
     };
-    lua_createtable(lua, 0, 9); /* host */
+    lua_createtable(lua, 0, 13); /* host */
     for (const luaL_Reg *f = functions; f->name; f++) {
-        lua_pushcfunction(lua, f->func);
+        lua_pushlightuserdata(lua, (void *)host);
+        lua_pushcclosure(lua, f->func, 1);
         lua_setfield(lua, -2, f->name);
     }
     lua_pushnumber(lua, machine_cores());

@@ -4,7 +4,14 @@
 
 #include <lua.h>
 
-/* Pushes the table. */
-void script_host_push(lua_State *lua);
+#include "script/script.h"
+
+struct script_host {
+    const struct script_judges *judges;
+    struct arena *arena; /* for what judges look at */
+};
+
+/* Pushes the table. `host` is borrowed for the life of the state. */
+void script_host_push(lua_State *lua, const struct script_host *host);
 
 #endif

@@ -11,9 +11,23 @@
 #include "util/status.h"
 #include "util/value.h"
 
+/* What other rooms judge, lent to the checks, so that their faults come in one report with all others and
+ * with their lines. Each gives OK, or another status and in `err` the words that go behind the option's path
+ * ("must be
+ * ..., got ..."), without a secret. */
+struct script_judges {
+    /* May deliveries go there? `allow_private` is NULL-terminated and holds ranges that `range` accepts. */
+    enum status (*url)(const char *url, bool is_proxy, const char *const *allow_private, bool allow_http,
+                       struct error *err);
+    enum status (*range)(const char *text, struct error *err);             /* egress.allow_private */
+    enum status (*secret)(struct bytes text, struct error *err);           /* of a sink */
+    enum status (*verify)(const struct value *options, struct error *err); /* "secret: must be ..." */
+};
+
 struct script_config_options {
     const char *path; /* config.lua */
     bool resolve;     /* false: env and file helpers give placeholders (client verbs, check --offline) */
+    const struct script_judges *judges;
 };
 
 /* What came of a configuration file: either a normalised tree with every default filled in and every unit

@@ -18,6 +18,36 @@
 
 #define SOURCES "sources = { demo = { sinks = { { type = 'log' } } } }"
 
+/* Other rooms, played: example.test is the one bad place. */
+static enum status judge_url(const char *url, bool is_proxy, const char *const *allow_private,
+                             bool allow_http, struct error *err)
+{
+    if (!strstr(url, "example.test"))
+        return STATUS_OK;
+    return error_set(err, STATUS_REFUSED, "is judged with %s and %d, proxy %d", *allow_private, allow_http,
+                     is_proxy);
+}
+
+static enum status judge_range(const char *text, struct error *err)
+{
+    return strchr(text, '/') ? STATUS_OK : error_set(err, STATUS_INVALID, "is no range");
+}
+
+static enum status judge_secret(struct bytes text, struct error *err)
+{
+    return text.len > 3 ? STATUS_OK : error_set(err, STATUS_INVALID, "is too short");
+}
+
+static enum status judge_verify(const struct value *options, struct error *err)
+{
+    const struct value *secret = value_get(options, "secret");
+    if (secret->kind == VALUE_NIL || secret->items[0].string.len > 3)
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID, "secret[1]: is too short");
+}
+
+static const struct script_judges judges = {judge_url, judge_range, judge_secret, judge_verify};
+
 struct fixture {
     char dir[64];
     char path[96];
@@ -59,7 +89,7 @@ static void write_file(const char *path, const char *text)
 static void load(struct fixture *f, const char *text, bool resolve)
 {
     write_file(f->path, text);
-    const struct script_config_options options = {.path = f->path, .resolve = resolve};
+    const struct script_config_options options = {.path = f->path, .resolve = resolve, .judges = &judges};
     assert_int_equal(script_load_config(&options, f->arena, &f->config, &f->err), STATUS_OK);
     assert_true((f->config.root != NULL) == (f->config.fault_count == 0));
 }
@@ -140,6 +170,28 @@ static void nested_callbacks_do_not_overrun_the_stack(void **ctx)
                       "2: string.gsub can't be called inside its own callback here");
 }
 
+static void what_other_rooms_find_is_reported_with_the_rest(void **ctx)
+{
+    struct fixture *f = *ctx;
+    load(f,
+         "return { egress = { allow_private = { '10.0.0.0/8' } }, data_dir = 1,\n"
+         "sources = { a = {\n"
+         "  verify = { type = 'standard_webhooks',\n"
+         "    secret = { 'ab' } },\n"
+         "  sinks = { { type = 'http', url = 'https://example.test',\n"
+         "    secret = { 'long enough', 'b' } } } } } }",
+         true);
+    static const char *const expected[] = {
+        ":1: data_dir: must be a path, got 1",
+        ":4: sources.a.verify.secret: is too short",
+        ":5: sources.a.sinks.http.url: is judged with 10.0.0.0/8 and 0, proxy 0",
+        ":6: sources.a.sinks.http.secret[2]: is too short",
+    };
+    assert_int_equal(f->config.fault_count, 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_string_equal(f->config.faults[i] + strlen(f->path), expected[i]);
+}
+
 static void bytecode_is_refused(void **ctx)
 {
     struct fixture *f = *ctx;
@@ -151,7 +203,7 @@ static void bytecode_is_refused(void **ctx)
 static void a_file_that_can_not_be_read_is_an_error(void **ctx)
 {
     struct fixture *f = *ctx;
-    struct script_config_options options = {.path = f->path, .resolve = true};
+    struct script_config_options options = {.path = f->path, .resolve = true, .judges = &judges};
     assert_int_equal(script_load_config(&options, f->arena, &f->config, &f->err), STATUS_IO);
     assert_non_null(strstr(f->err.text, "config.lua: No such file or directory"));
     options.path = f->dir;
@@ -187,6 +239,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(code_that_never_ends_is_a_fault_with_its_line, setup, teardown),
         cmocka_unit_test_setup_teardown(code_that_eats_memory_is_a_fault, setup, teardown),
         cmocka_unit_test_setup_teardown(nested_callbacks_do_not_overrun_the_stack, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_other_rooms_find_is_reported_with_the_rest, setup, teardown),
         cmocka_unit_test_setup_teardown(bytecode_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_file_that_can_not_be_read_is_an_error, setup, teardown),
         cmocka_unit_test_setup_teardown(the_reference_in_the_repository_is_up_to_date, setup, teardown),

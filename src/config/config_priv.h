@@ -1,0 +1,38 @@
+/* How a configuration is put together out of the tree that script gives. Private to this room. */
+#ifndef CONFIG_CONFIG_PRIV_H
+#define CONFIG_CONFIG_PRIV_H
+
+#include "config/config.h"
+#include "script/script.h"
+
+/* While a configuration is being made. */
+struct loading {
+    struct config *config;
+    enum config_mode mode;
+    const struct value *lines; /* path -> line */
+    struct buf *faults;
+    size_t fault_count;
+};
+
+/* "config.lua:14: sources.shop: text" and a line feed. */
+void config_fault(struct loading *loading, const char *path, const char *text);
+
+/* judges.c: what deliver and verify say to single values. */
+extern const struct script_judges config_judges;
+
+/* sections.c: everything but the sources. */
+void config_fill_sections(struct loading *loading);
+/* sources.c: sources with their sinks, verifiers and plans. Faults are what the checks could not see. */
+void config_fill_sources(struct loading *loading);
+void config_close_sources(struct config *config);
+
+/* keys.c: NULL for a nil tree. */
+const struct key_spec *config_key(const struct value *tree, struct arena *arena);
+const struct filter_spec *config_filter(const struct value *tree, struct arena *arena);
+
+/* values.c: lists of a tree as arrays in the arena. */
+const char *const *config_strings(const struct value *list, struct arena *arena); /* NULL-terminated */
+const struct bytes *config_texts(const struct value *list, struct arena *arena);
+bool config_is(const struct value *map, const char *name, const char *word);
+
+#endif

@@ -1,0 +1,56 @@
+/* What the rooms that use a value say to it at load. Pure: nothing is opened. */
+#include "config/config_priv.h"
+
+enum { SCRATCH = 1024 };
+
+static enum status judge_url(const char *url, bool is_proxy, const char *const *allow_private,
+                             bool allow_http, struct error *err)
+{
+    struct arena *arena = arena_new(SCRATCH);
+    struct egress_rules rules = {.allow_http = allow_http};
+    while (allow_private[rules.allow_count])
+        rules.allow_count++;
+    struct egress_cidr *ranges = arena_zalloc(arena, (rules.allow_count + 1) * sizeof *ranges);
+    rules.allow_private = ranges;
+
+    enum status status = STATUS_OK;
+    for (size_t i = 0; status == STATUS_OK && i < rules.allow_count; i++)
+        status = egress_cidr_parse(allow_private[i], &ranges[i], err);
+    if (status == STATUS_OK)
+        status = is_proxy ? egress_proxy_check(url, &rules, err) : egress_url_check(url, &rules, err);
+    arena_free(arena);
+    return status;
+}
+
+static enum status judge_range(const char *text, struct error *err)
+{
+    struct egress_cidr range;
+    return egress_cidr_parse(text, &range, err);
+}
+
+static enum status judge_secret(struct bytes text, struct error *err)
+{
+    struct bytes key;
+    struct arena *arena = arena_new(SCRATCH);
+    enum status status = sink_secret_decode(text, arena, &key, err);
+    if (status == STATUS_OK)
+        explicit_bzero((void *)key.at, key.len);
+    arena_free(arena);
+    return status;
+}
+
+static enum status judge_verify(const struct value *options, struct error *err)
+{
+    struct verifier *verifier = NULL;
+    enum status status = verifier_new(options, &verifier, err);
+    if (status == STATUS_OK)
+        verifier_free(verifier);
+    return status;
+}
+
+const struct script_judges config_judges = {
+    .url = judge_url,
+    .range = judge_range,
+    .secret = judge_secret,
+    .verify = judge_verify,
+};
