@@ -1,0 +1,342 @@
+/* Outcomes reach their rows within 50 ms, and what is owed is found again at the next start. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "store_rig.h"
+#include "util/clock.h"
+
+static struct store_options options;
+static struct store *store;
+static struct store_reader *reader;
+static uint32_t sink;
+static char *dir;
+
+static void start(void)
+{
+    struct error err;
+    store = rig_start(&options);
+    assert_int_equal(store_reader_open(store, &reader, &err), STATUS_OK);
+}
+
+static void stop(void)
+{
+    store_reader_close(reader);
+    store_close(store);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    struct error err;
+    dir = rig_make_dir();
+    options = rig_options(dir);
+    start();
+    return store_sink_id(store, "shop", "billing", &sink, &err) == STATUS_OK ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    stop();
+    rig_remove_dir(dir);
+    return 0;
+}
+
+static struct store_row_view seen;
+static char seen_reason[128];
+
+static bool take_row(void *ctx, const struct store_row_view *row)
+{
+    (void)ctx;
+    seen = *row;
+    memcpy(seen_reason, row->reason.at, row->reason.len);
+    seen_reason[row->reason.len] = 0;
+    return true;
+}
+
+static enum row_state state_of(uint64_t seq)
+{
+    assert_int_equal(store_row_of(reader, seq, sink, take_row, NULL), STATUS_OK);
+    return seen.state;
+}
+
+static void an_outcome_is_kept_whole(void **state)
+{
+    (void)state;
+    uint64_t seq = rig_put(store, sink, 10);
+    struct store_change *change = store_change_new();
+    *change = (struct store_change){
+        .seq = seq,
+        .sink = sink,
+        .state = ROW_HELD,
+        .late = true,
+        .attempts = 7,
+        .first_attempt_ms = 1700000000001,
+        .due_ms = 1700000000002,
+        .at_ms = 1700000000003,
+        .waived_ms = 44,
+        .cls = "exhausted",
+        .http_status = 503,
+        .duration_us = 123456,
+        .reason = "the receiver answered 503",
+    };
+    struct list changes = LIST_INIT(changes);
+    list_append(&changes, &change->node);
+    store_changes(store, &changes);
+    assert_true(list_empty(&changes));
+    assert_true(store_flush(store));
+
+    assert_int_equal(state_of(seq), ROW_HELD);
+    assert_true(seen.late);
+    assert_int_equal(seen.attempts, 7);
+    assert_int_equal(seen.first_attempt_ms, 1700000000001);
+    assert_int_equal(seen.due_ms, 1700000000002);
+    assert_int_equal(seen.at_ms, 1700000000003);
+    assert_int_equal(seen.waived_ms, 44);
+    assert_string_equal(seen.cls, "exhausted");
+    assert_int_equal(seen.http_status, 503);
+    assert_int_equal(seen.duration_us, 123456);
+    assert_string_equal(seen_reason, "the receiver answered 503");
+    assert_string_equal(row_state_name(seen.state), "held");
+}
+
+static void an_outcome_without_a_class_leaves_the_one_that_is_there(void **state)
+{
+    (void)state;
+    uint64_t seq = rig_put(store, sink, 10);
+    rig_change(store, seq, sink, ROW_PENDING, "transient");
+    rig_change(store, seq, sink, ROW_DISCARDED, NULL);
+    assert_true(store_flush(store));
+    assert_int_equal(state_of(seq), ROW_DISCARDED);
+    assert_string_equal(seen.cls, "transient");
+}
+
+/* Nobody flushes and no hook comes. */
+static void an_outcome_is_written_soon_without_any_hook(void **state)
+{
+    (void)state;
+    uint64_t seq = rig_put(store, sink, 10);
+    rig_change(store, seq, sink, ROW_DONE, "ok");
+    assert_true(RIG_WAIT(state_of(seq) == ROW_DONE));
+}
+
+static void an_outcome_of_a_row_that_is_gone_is_nothing(void **state)
+{
+    (void)state;
+    rig_change(store, 12345, sink, ROW_DONE, "ok");
+    assert_true(store_flush(store));
+    assert_int_equal(store_row_of(reader, 12345, sink, take_row, NULL), STATUS_NOT_FOUND);
+}
+
+static void flush_without_anything_to_write_says_yes(void **state)
+{
+    (void)state;
+    assert_true(store_flush(store));
+}
+
+/* ---- the scan at start ------------------------------------------------------------------------------------
+ */
+
+struct owed {
+    size_t count, pending, dead, held;
+    uint64_t first, last;
+    bool descending;
+    size_t stop_at;
+};
+
+static bool take_owed(void *ctx, const struct store_owed *row)
+{
+    struct owed *owed = ctx;
+    owed->descending |= row->seq < owed->last;
+    owed->first = owed->count == 0 ? row->seq : owed->first;
+    owed->last = row->seq;
+    owed->pending += row->state == ROW_PENDING;
+    owed->dead += row->state == ROW_DEAD;
+    owed->held += row->state == ROW_HELD;
+    return ++owed->count != owed->stop_at;
+}
+
+static struct owed scan_after_restart(void)
+{
+    struct error err;
+    struct owed owed = {0};
+    stop();
+    store = rig_open(&options);
+    assert_int_equal(store_scan(store, take_owed, &owed, &err), STATUS_OK);
+    assert_false(owed.descending);
+    assert_int_equal(store_start(store, &err), STATUS_OK);
+    assert_int_equal(store_reader_open(store, &reader, &err), STATUS_OK);
+    return owed;
+}
+
+static void change_all(uint64_t from, uint64_t to, enum row_state is, const char *cls)
+{
+    for (uint64_t seq = from; seq < to; seq++)
+        rig_change(store, seq, sink, is, cls);
+    assert_true(store_flush(store));
+}
+
+static void what_is_owed_is_found_again(void **state)
+{
+    (void)state;
+    rig_put_many(store, sink, 10, 5000); /* seqs 1 to 5000, some in blocks that are full */
+    change_all(1, 4501, ROW_DONE, "ok");
+    rig_change(store, 7, sink, ROW_DEAD, "refused");
+    rig_change(store, 2500, sink, ROW_HELD, "exhausted");
+    assert_true(store_flush(store));
+
+    struct owed owed = scan_after_restart();
+    assert_int_equal(owed.pending, 500);
+    assert_int_equal(owed.dead, 1);
+    assert_int_equal(owed.held, 1);
+    assert_int_equal(owed.first, 7);
+    assert_int_equal(owed.last, 5000);
+
+    /* Again, now that blocks have said in the store that they are settled. */
+    change_all(4501, 5001, ROW_DONE, "ok");
+    rig_put_many(store, sink, 10, 2000);
+    owed = scan_after_restart();
+    assert_int_equal(owed.pending, 2000);
+    assert_int_equal(owed.dead + owed.held, 2);
+
+    struct store_stats stats;
+    store_stats(store, &stats);
+    assert_int_equal(stats.dead, 2);
+    assert_int_equal(stats.hooks, 7000);
+}
+
+/* A dead letter replayed long after everything around it was done: the block it lies in is settled, and must
+ * say otherwise in the same transaction. */
+static void a_row_owed_again_in_a_settled_block_is_found(void **state)
+{
+    (void)state;
+    rig_put_many(store, sink, 10, 5000);
+    change_all(1, 5001, ROW_DONE, "ok");
+    change_all(100, 102, ROW_DEAD, "refused");
+    assert_int_equal(scan_after_restart().dead, 2);
+    rig_put_many(store, sink, 10, 10); /* carries what blocks have to say */
+    assert_int_equal(scan_after_restart().pending, 10);
+
+    rig_change(store, 100, sink, ROW_PENDING, NULL);
+    assert_true(store_flush(store));
+    char *crashed = rig_copy_dir(dir);
+    stop();
+    rig_remove_dir(dir);
+    dir = crashed;
+    options.data_dir = dir;
+    struct error err;
+    struct owed owed = {0};
+    store = rig_open(&options);
+    assert_int_equal(store_scan(store, take_owed, &owed, &err), STATUS_OK);
+    assert_int_equal(owed.first, 100);
+    assert_int_equal(owed.pending, 11);
+    assert_int_equal(owed.dead, 1);
+    assert_int_equal(store_start(store, &err), STATUS_OK);
+    assert_int_equal(store_reader_open(store, &reader, &err), STATUS_OK);
+
+    change_all(100, 101, ROW_DONE, "ok");
+    rig_put_many(store, sink, 10, 10);
+    owed = scan_after_restart();
+    assert_int_equal(owed.pending, 20);
+    assert_int_equal(owed.first, 101);
+}
+
+static void a_scan_may_be_stopped_and_done_again(void **state)
+{
+    (void)state;
+    rig_put_many(store, sink, 10, 3000);
+    stop();
+    struct error err;
+    struct owed some = {.stop_at = 5}, all = {0};
+    store = rig_open(&options);
+    assert_int_equal(store_scan(store, take_owed, &some, &err), STATUS_OK);
+    assert_int_equal(some.count, 5);
+    assert_int_equal(store_scan(store, take_owed, &all, &err), STATUS_OK);
+    assert_int_equal(all.count, 3000);
+    assert_int_equal(store_start(store, &err), STATUS_OK);
+    assert_int_equal(store_reader_open(store, &reader, &err), STATUS_OK);
+    change_all(1, 3001, ROW_DONE, "ok");
+    assert_int_equal(scan_after_restart().count, 0);
+}
+
+static struct store_owed kept;
+
+static bool keep_owed(void *ctx, const struct store_owed *row)
+{
+    (void)ctx;
+    kept = *row;
+    kept.key = row->key.at
+                   ? bytes_of(memcpy(malloc(row->key.len + 1), row->key.at, row->key.len), row->key.len)
+                   : BYTES_NONE;
+    return true;
+}
+
+static void an_owed_row_tells_lanes_all_they_need(void **state)
+{
+    (void)state;
+    struct rig_hook *rig = rig_hook_new(10);
+    rig_hook_row(rig, sink, "cus_42");
+    assert_int_equal(rig_commit(store, rig), STATUS_OK);
+    struct store_change *change = store_change_new();
+    change->seq = rig->seq;
+    change->sink = sink;
+    change->state = ROW_PENDING;
+    change->attempts = 3;
+    change->first_attempt_ms = 1700000000001;
+    change->due_ms = 1700000000002;
+    change->waived_ms = 5;
+    change->cls = "transient";
+    change->http_status = 500;
+    struct list changes = LIST_INIT(changes);
+    list_append(&changes, &change->node);
+    store_changes(store, &changes);
+    assert_true(store_flush(store));
+    stop();
+
+    struct error err;
+    store = rig_open(&options);
+    assert_int_equal(store_scan(store, keep_owed, NULL, &err), STATUS_OK);
+    assert_int_equal(kept.seq, rig->seq);
+    assert_int_equal(kept.sink, sink);
+    assert_string_equal(store_tenant_name(store, kept.tenant), "default");
+    assert_int_equal(kept.state, ROW_PENDING);
+    assert_true(kept.ordered);
+    assert_false(kept.late);
+    assert_memory_equal(kept.lane, rig->rows[0].lane, 16);
+    assert_true(bytes_eq(kept.key, BYTES("cus_42")));
+    assert_int_equal(kept.attempts, 3);
+    assert_int_equal(kept.first_attempt_ms, 1700000000001);
+    assert_int_equal(kept.due_ms, 1700000000002);
+    assert_int_equal(kept.waived_ms, 5);
+    assert_int_equal(kept.received_at_ms, rig->hook.envelope->received_at_ms);
+    assert_string_equal(kept.cls, "transient");
+    assert_int_equal(kept.http_status, 500);
+    free((void *)kept.key.at);
+    rig_hook_free(rig);
+    assert_int_equal(store_start(store, &err), STATUS_OK);
+    assert_int_equal(store_reader_open(store, &reader, &err), STATUS_OK);
+}
+
+int main(void)
+{
+#define FRESH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        FRESH(an_outcome_is_kept_whole),
+        FRESH(an_outcome_without_a_class_leaves_the_one_that_is_there),
+        FRESH(an_outcome_is_written_soon_without_any_hook),
+        FRESH(an_outcome_of_a_row_that_is_gone_is_nothing),
+        FRESH(flush_without_anything_to_write_says_yes),
+        FRESH(what_is_owed_is_found_again),
+        FRESH(a_row_owed_again_in_a_settled_block_is_found),
+        FRESH(a_scan_may_be_stopped_and_done_again),
+        FRESH(an_owed_row_tells_lanes_all_they_need),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
