@@ -1,0 +1,254 @@
+/* The verbs that look, from argv to the screen, against a played gateway. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/cli.h"
+#include "played.h"
+
+#define ID "01890a5d-ac96-774b-bcce-b302099a8057"
+
+static int start(void **state)
+{
+    (void)state;
+    played_start();
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    played_stop();
+    return 0;
+}
+
+static int reset(void **state)
+{
+    (void)state;
+    played_reset();
+    setenv("LANEGATE_ADMIN", played_url(), 1);
+    return 0;
+}
+
+/* Runs "lanegate WORDS..." with the last word NULL; what it printed. */
+static const struct heard *run(const struct cli_verb *verb, int expected, ...)
+{
+    char *argv[16] = {(char *)(uintptr_t)verb->name};
+    int argc = 1;
+    va_list words;
+    va_start(words, expected);
+    while ((argv[argc] = va_arg(words, char *)))
+        assert_true(++argc < 16);
+    va_end(words);
+    played_listen();
+    int code = verb->run(argc, argv);
+    const struct heard *heard = played_heard();
+    if (code != expected)
+        fail_msg("exit %d\n%s%s", code, heard->out, heard->err);
+    return heard;
+}
+
+static const char one_lane[] = "{\"lanes\":[{\"tenant\":\"default\",\"source\":\"demo\",\"sink\":"
+                               "\"receiver\",\"key\":\"a b\",\"lane\":\"00ff\","
+                               "\"state\":\"retrying\",\"depth\":12,\"oldest_at\":1,\"head\":{\"id\":\"" ID
+                               "\",\"seq\":7,\"attempts\":3,\"due_at\":1,\"last_error\":\"HTTP "
+                               "503\"}}],\"total\":9,\"next_cursor\":\"6c\"}";
+
+static void lanes_as_a_table(void **state)
+{
+    (void)state;
+    played_on("/v1/lanes?limit=1", 200, bytes_str(one_lane));
+    const struct heard *heard = run(&verb_lanes, CLI_OK, "--limit", "1", NULL);
+    assert_non_null(strstr(heard->out, "TENANT   LANE               STATE     DEPTH"));
+    assert_non_null(strstr(heard->out, "default  demo/receiver/a b  retrying     12"));
+    assert_non_null(strstr(heard->out, "       3     now  HTTP 503\n"));
+    assert_string_equal("1 of 9 lanes; --cursor 6c goes on\n", heard->err);
+}
+
+static void lanes_as_json(void **state)
+{
+    (void)state;
+    played_on("/v1/lanes?limit=1", 200, bytes_str(one_lane));
+    const struct heard *heard = run(&verb_lanes, CLI_OK, "--limit=1", "--json", NULL);
+    assert_int_equal(strlen(one_lane) + 1, strlen(heard->out)); /* and a line feed */
+    assert_true(strncmp(one_lane, heard->out, strlen(one_lane)) == 0);
+    assert_string_equal("", heard->err);
+}
+
+static void a_lane_by_its_name(void **state)
+{
+    (void)state;
+    static const char none[] = "{\"lanes\":[],\"total\":0,\"next_cursor\":null}";
+    static const char *const rows[][2] = {
+        {"demo", "/v1/lanes?source=demo&limit=100"},
+        {"demo/receiver", "/v1/lanes?source=demo&sink=receiver&limit=100"},
+        {"demo/receiver/", "/v1/lanes?source=demo&sink=receiver&key=&limit=100"},
+        {"demo/receiver/eu/7%25 x", "/v1/lanes?source=demo&sink=receiver&key=eu%2F7%25%20x&limit=100"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        played_on(rows[i][1], 200, bytes_str(none));
+        assert_string_equal("no lanes\n", run(&verb_lanes, CLI_OK, rows[i][0], NULL)->err);
+        played_was_asked(rows[i][1], "");
+    }
+}
+
+static void every_filter_of_lanes_is_sent(void **state)
+{
+    (void)state;
+    const char *target = "/v1/lanes?tenant=t&source=a&sink=b&state=held&sort=depth&limit=5&cursor=c";
+    played_on(target, 200, BYTES("{\"lanes\":[],\"total\":0,\"next_cursor\":null}"));
+    run(&verb_lanes, CLI_OK, "--tenant", "t", "--source", "a", "--sink", "b", "--state", "held",
+        "--sort=depth", "--limit", "5", "--cursor", "c", NULL);
+}
+
+static void wrong_words_are_usage_errors(void **state)
+{
+    (void)state;
+    run(&verb_lanes, CLI_USAGE, "demo//x", NULL);
+    run(&verb_lanes, CLI_USAGE, "demo", "more", NULL);
+    run(&verb_lanes, CLI_USAGE, "demo", "--source", "demo", NULL);
+    run(&verb_lanes, CLI_USAGE, "--limit", "0", NULL);
+    run(&verb_sinks, CLI_USAGE, "demo", NULL);
+    run(&verb_dlq, CLI_USAGE, NULL);
+    run(&verb_dlq, CLI_USAGE, "burn", NULL);
+    run(&verb_dlq, CLI_USAGE, "list", "demo/receiver", "--lane", "00", NULL);
+    run(&verb_hooks, CLI_USAGE, NULL);
+    run(&verb_hooks, CLI_USAGE, "list", "demo", NULL);
+    run(&verb_hooks, CLI_USAGE, "list", "--dedupe-key", "%zz", NULL);
+    run(&verb_hooks, CLI_USAGE, "show", NULL);
+    run(&verb_hooks, CLI_USAGE, "show", "nonsense", NULL);
+    run(&verb_hooks, CLI_USAGE, "show", ID, "--raw", "--json", NULL);
+    run(&verb_version, CLI_USAGE, "--loud", NULL);
+}
+
+static void sinks_as_a_table(void **state)
+{
+    (void)state;
+    played_on(
+        "/v1/sinks", 200,
+        BYTES("{\"sinks\":[{\"source\":\"demo\",\"sink\":\"receiver\",\"type\":\"http\",\"ordered\":true,"
+              "\"pending\":5,\"running\":1,\"dead\":2,\"breaker\":\"open\",\"oldest_at\":null,"
+              "\"last_error\":null},{\"source\":\"demo\",\"sink\":\"log\",\"type\":\"log\","
+              "\"ordered\":false,\"breaker\":\"closed\",\"parked\":true}]}"));
+    const struct heard *heard = run(&verb_sinks, CLI_OK, NULL);
+    assert_string_equal("SINK           TYPE  ORDERED  PENDING  RUNNING  DEAD  BREAKER  OLDEST  LAST ERROR\n"
+                        "demo/receiver  http  yes            5        1     2  open          -  -\n"
+                        "demo/log       log   no             0        0     0  parked        -  -\n",
+                        heard->out);
+}
+
+static void dead_letters_as_a_table(void **state)
+{
+    (void)state;
+    const char *target =
+        "/v1/dlq?source=demo&sink=receiver&key=a&class=refused&since=2026-07-01T12%3A00%3A00Z&limit=100";
+    played_on(
+        target, 200,
+        BYTES("{\"entries\":[{\"id\":\"" ID "\",\"tenant\":\"default\",\"source\":\"demo\","
+              "\"sink\":\"receiver\",\"key\":null,\"state\":\"held\",\"class\":\"refused\",\"attempts\":1,"
+              "\"dead_at\":null,\"reason\":\"HTTP 422\"}],\"total\":1,\"next_cursor\":null}"));
+    const struct heard *heard = run(&verb_dlq, CLI_OK, "list", "demo/receiver/a", "--class", "refused",
+                                    "--since", "2026-07-01T12:00:00Z", NULL);
+    assert_non_null(
+        strstr(heard->out, "       -  default  demo/receiver  held   " ID "  refused         1  HTTP 422\n"));
+    assert_string_equal("", heard->err);
+}
+
+static void hooks_as_a_table(void **state)
+{
+    (void)state;
+    played_on("/v1/hooks?source=demo&dedupe_key=a%25%20b&state=dead&limit=100", 200,
+              BYTES("{\"hooks\":[{\"id\":\"" ID "\",\"tenant\":\"default\",\"source\":\"demo\","
+                    "\"received_at\":1782907200000,\"size\":2048,\"rows\":3,\"done\":2,\"dead\":1}],"
+                    "\"next_cursor\":null}"));
+    const struct heard *heard = run(&verb_hooks, CLI_OK, "list", "--source", "demo", "--dedupe-key", "a%25 b",
+                                    "--state", "dead", NULL);
+    assert_non_null(
+        strstr(heard->out, "2026-07-01 12:00:00Z  default  demo    " ID "  2 KiB        2/3     1\n"));
+}
+
+static const char one_hook[] =
+    "{\"id\":\"" ID "\",\"method\":\"POST\",\"path\":\"/webhooks/demo\",\"query\":null,"
+    "\"headers\":[[\"Host\",\"x\"]],\"rows\":[]}";
+
+static void a_hook_as_raw_http(void **state)
+{
+    (void)state;
+    played_on("/v1/hooks/" ID, 200, bytes_str(one_hook));
+    played_on("/v1/hooks/" ID "/body", 200, BYTES("a body\n"));
+    assert_string_equal("POST /webhooks/demo HTTP/1.1\r\nHost: x\r\nContent-Length: 7\r\n\r\na body\n",
+                        run(&verb_hooks, CLI_OK, "show", ID, "--raw", NULL)->out);
+}
+
+/* Nothing half is printed that a file could be made of. */
+static void no_body_no_head(void **state)
+{
+    (void)state;
+    played_on("/v1/hooks/" ID, 200, bytes_str(one_hook));
+    played_on("/v1/hooks/" ID "/body", 403, BYTES("{\"error\":\"forbidden\",\"scope\":\"payload\"}"));
+    const struct heard *heard = run(&verb_hooks, CLI_FAILED, "show", ID, "--raw", NULL);
+    assert_string_equal("", heard->out);
+    assert_non_null(strstr(heard->err, "payload"));
+}
+
+static void a_hook_that_is_not_there(void **state)
+{
+    (void)state;
+    played_on("/v1/hooks/" ID, 404, BYTES("{\"error\":\"not_found\",\"what\":\"hook\"}"));
+    assert_non_null(strstr(run(&verb_hooks, CLI_FAILED, "show", ID, NULL)->err, "no such hook"));
+}
+
+static void the_running_configuration(void **state)
+{
+    (void)state;
+    played_on("/v1/config", 200, BYTES("{\"b\":{\"c\":1},\"a\":\"(set)\"}"));
+    assert_string_equal("{\n  \"a\": \"(set)\",\n  \"b\": {\n    \"c\": 1\n  }\n}\n",
+                        run(&verb_config, CLI_OK, "--running", NULL)->out);
+    assert_string_equal("{\"a\":\"(set)\",\"b\":{\"c\":1}}\n",
+                        run(&verb_config, CLI_OK, "--admin", played_url(), "--json", NULL)->out);
+}
+
+static void the_version(void **state)
+{
+    (void)state;
+    assert_non_null(strstr(run(&verb_version, CLI_OK, NULL)->out, "lanegate  " LANEGATE_VERSION "\n"));
+    assert_non_null(
+        strstr(run(&verb_version, CLI_OK, "--json", NULL)->out, "{\"lanegate\":\"" LANEGATE_VERSION "\","));
+}
+
+static void help_names_every_option(void **state)
+{
+    (void)state;
+    static const char *const options[] = {"--tenant", "--source", "--sink",        "--state", "--sort",
+                                          "--limit",  "--cursor", "--json",        "--admin", "--config",
+                                          "examples", "usage:",   "LANEGATE_TOKEN"};
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        if (!strstr(verb_lanes.help, options[i]))
+            fail_msg("lanes --help does not say %s", options[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(lanes_as_a_table, reset),
+        cmocka_unit_test_setup(lanes_as_json, reset),
+        cmocka_unit_test_setup(a_lane_by_its_name, reset),
+        cmocka_unit_test_setup(every_filter_of_lanes_is_sent, reset),
+        cmocka_unit_test_setup(wrong_words_are_usage_errors, reset),
+        cmocka_unit_test_setup(sinks_as_a_table, reset),
+        cmocka_unit_test_setup(dead_letters_as_a_table, reset),
+        cmocka_unit_test_setup(hooks_as_a_table, reset),
+        cmocka_unit_test_setup(a_hook_as_raw_http, reset),
+        cmocka_unit_test_setup(no_body_no_head, reset),
+        cmocka_unit_test_setup(a_hook_that_is_not_there, reset),
+        cmocka_unit_test_setup(the_running_configuration, reset),
+        cmocka_unit_test_setup(the_version, reset),
+        cmocka_unit_test_setup(help_names_every_option, reset),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
