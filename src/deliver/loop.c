@@ -15,8 +15,9 @@
 #include "util/mem.h"
 
 enum {
-    EVENTS_MAX = 128,           /* taken from epoll at once */
-    IDLE_CONNECTIONS_MAX = 512, /* kept alive per loop */
+    EVENTS_MAX = 128, /* taken from epoll at once */
+    CONNECTIONS_MAX =
+        8192, /* in a loop's pool. Counts busy ones too: were it near what runs, none would be kept */
 };
 
 struct loop {
@@ -208,7 +209,7 @@ enum status loop_open(unsigned index, struct loop **out, struct error *err)
     curl_multi_setopt(loop->multi, CURLMOPT_SOCKETDATA, loop);
     curl_multi_setopt(loop->multi, CURLMOPT_TIMERFUNCTION, on_timer);
     curl_multi_setopt(loop->multi, CURLMOPT_TIMERDATA, loop);
-    curl_multi_setopt(loop->multi, CURLMOPT_MAXCONNECTS, (long)IDLE_CONNECTIONS_MAX);
+    curl_multi_setopt(loop->multi, CURLMOPT_MAXCONNECTS, (long)CONNECTIONS_MAX);
     status = start_thread(loop, err);
     if (status != STATUS_OK)
         goto close_loop;
