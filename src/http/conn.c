@@ -133,9 +133,24 @@ struct http_conn *http_conn_of(h2o_req_t *req)
     return req->conn->callbacks->get_socket(req->conn)->on_close.data;
 }
 
-void http_conn_shut(struct http_conn *conn)
+/* What the kernel still holds would be read first. With MSG_TRUNC TCP throws it away without a copy. */
+static void discard_unread(int fd)
 {
-    if (conn->sock && !conn->shut)
-        shutdown(h2o_socket_get_fd(conn->sock), SHUT_RDWR);
+    char unused[16 * 1024];
+    while (recv(fd, unused, sizeof unused, MSG_TRUNC | MSG_DONTWAIT) > 0)
+        ;
+}
+
+void http_conn_shut(struct http_conn *conn, bool reset)
+{
+    struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+    if (!conn->sock || conn->shut)
+        return;
+    int fd = h2o_socket_get_fd(conn->sock);
+    if (reset)
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    shutdown(fd, SHUT_RDWR);
+    if (reset)
+        discard_unread(fd);
     conn->shut = true;
 }

@@ -44,7 +44,8 @@ static void send_answer(struct http_conn *conn, h2o_req_t *req, const struct htt
 
     req->res.status = answer->status;
     req->res.reason = http_reason(answer->status);
-    if (answer->close || conn->close_after || conn->loop->draining)
+    if (answer->close || conn->close_after ||
+        atomic_load_explicit(&conn->loop->server->draining, memory_order_relaxed))
         req->http1_is_persistent = 0;
     if (!is_bodiless(answer->status)) {
         req->res.content_length = body.len;
@@ -66,7 +67,7 @@ static void send_answer(struct http_conn *conn, h2o_req_t *req, const struct htt
 /* There is no call to close a connection of libh2o's: it does so itself when its write fails. */
 static void drop(struct http_conn *conn, h2o_req_t *req)
 {
-    http_conn_shut(conn);
+    http_conn_shut(conn, false);
     send_answer(conn, req, &(struct http_answer){.status = 500, .close = true}, h2o_iovec_init(NULL, 0));
 }
 

@@ -61,7 +61,9 @@ struct http_conn {
     unsigned requests;  /* begun so far; tells one idle spell from the next */
     unsigned seen_requests;
     enum http_phase phase;
-    int64_t phase_since_ms;
+    int64_t phase_since_ms, looked_ms;
+    size_t held;      /* unhandled input at the last look */
+    double pace;      /* of its arrival, bytes a millisecond, the last second or so weighing most */
     int linger_fd;    /* a second handle to a refused client's socket, or -1 */
     bool close_after; /* the framing of the request at hand can't be trusted behind it */
     bool answering;   /* our own answer is passing libh2o's filters */
@@ -121,7 +123,9 @@ extern _Thread_local struct http_loop *http_loop_here;  /* the loop whose thread
 /* conn.c */
 void http_conn_open(struct http_loop *loop, h2o_socket_t *sock);
 struct http_conn *http_conn_of(h2o_req_t *req);
-void http_conn_shut(struct http_conn *conn);    /* both ways; libh2o closes it at the next look */
+/* Both ways; libh2o closes it at its next look. With `reset` the close is a reset: a client whose window is
+ * shut while it sends would not notice a friendly one for a minute. */
+void http_conn_shut(struct http_conn *conn, bool reset);
 void http_conn_linger(struct http_conn *conn);  /* call before the refusing answer is sent */
 void http_conn_release(struct http_conn *conn); /* frees it when nothing needs it any more */
 void http_lingers_expire(struct http_loop *loop, int64_t now_ms); /* those whose time is over */
@@ -143,6 +147,7 @@ void http_refuse_count(struct http_server *server, const char *reason);
 void http_refuse_install(h2o_hostconf_t *host, struct http_server *server);
 
 /* sweep.c */
+enum http_phase http_phase_of(const struct http_conn *conn, const h2o_req_t *req);
 void http_sweep(struct http_loop *loop, int64_t now_ms);
 bool http_sweep_due(const struct http_loop *loop, int64_t now_ms);
 size_t http_buffered(const struct http_server *server); /* any thread */

@@ -122,8 +122,9 @@ static void drain_begin(struct http_loop *loop, int64_t now_ms)
 
 static int shut_one(h2o_req_t *req, void *arg)
 {
+    struct http_conn *conn = http_conn_of(req);
     (void)arg;
-    http_conn_shut(http_conn_of(req));
+    http_conn_shut(conn, http_phase_of(conn, req) == PHASE_BODY);
     return 0;
 }
 

@@ -14,28 +14,27 @@
 #include "util/clock.h"
 #include "util/vec.h"
 
-/* Sweeping costs some 0.1 us a connection. At a quarter of the bound and with at most so many connections it
- * is done every HTTP_SWEEP_BUSY_MS, so that little can arrive unseen between two looks. */
-#define HTTP_SWEEP_BUSY_MS 20
-#define HTTP_SWEEP_FEW 1000
+/* Sweeping costs some 0.1 us a connection. A loop that is awake anyway sweeps more often while that is cheap,
+ * and much more often while there is something to fear, so that little can arrive unseen between two looks.
+ */
+#define HTTP_SWEEP_CHEAP_MS 20
+#define HTTP_SWEEP_CHEAP_CONNECTIONS 1000
+#define HTTP_SWEEP_FEAR_MS 2 /* from a quarter of max_buffered_bytes on */
+
 /* Shutting a connection that holds less than this frees nothing worth it; such go last. */
 #define HTTP_SHED_LEAST_BYTES (16 * 1024)
-
-struct holder {
-    struct http_conn *conn;
-    size_t held;
-    double rate; /* bytes a millisecond since the phase began */
-};
+/* How long a burst is remembered: one that came fast and then stalls is soon slower than one that drips. */
+#define HTTP_PACE_MEMORY_MS 1000
 
 struct sweep {
     struct http_loop *loop;
     int64_t now_ms;
     size_t held;
     size_t half_here; /* requests begun but not complete, while draining */
-    VEC(struct holder) holders;
+    VEC(struct http_conn *) holders;
 };
 
-static enum http_phase phase_of(const struct http_conn *conn, const h2o_req_t *req)
+enum http_phase http_phase_of(const struct http_conn *conn, const h2o_req_t *req)
 {
     if (conn->req)
         return PHASE_HANDLING;
@@ -62,11 +61,10 @@ static int64_t limit_ms(const struct http_options *options, enum http_phase phas
     return INT64_MAX;
 }
 
-static void shut(struct http_conn *conn, const char *reason)
+static void cut_off(struct http_conn *conn, const char *reason)
 {
-    http_conn_shut(conn);
-    if (reason)
-        http_refuse_count(conn->loop->server, reason);
+    http_conn_shut(conn, true);
+    http_refuse_count(conn->loop->server, reason);
 }
 
 /* Kept connections that say nothing are closed at once, new ones get the grace to say their first word, as
@@ -80,9 +78,23 @@ static void drain(struct sweep *sweep, struct http_conn *conn, enum http_phase p
     if (phase == PHASE_IDLE)
         ioctl(h2o_socket_get_fd(conn->sock), FIONREAD, &unread);
     if (phase == PHASE_IDLE && unread == 0 && (conn->requests > 0 || !grace))
-        shut(conn, NULL);
+        http_conn_shut(conn, false);
     else if (grace)
         sweep->half_here++;
+}
+
+/* A new request begins with the pace of what is here already, as if it had come at once. */
+static void measure(struct http_conn *conn, int64_t now_ms, bool is_new)
+{
+    size_t held = conn->sock->input->size;
+    double passed_ms = (double)(now_ms - conn->looked_ms);
+    if (is_new)
+        conn->pace = (double)held;
+    else if (passed_ms > 0)
+        conn->pace += (((double)held - (double)conn->held) / passed_ms - conn->pace) * passed_ms /
+                      (passed_ms + HTTP_PACE_MEMORY_MS);
+    conn->held = held;
+    conn->looked_ms = now_ms;
 }
 
 static int look_at(h2o_req_t *req, void *arg)
@@ -92,22 +104,24 @@ static int look_at(h2o_req_t *req, void *arg)
     if (conn->shut)
         return 0;
 
-    enum http_phase phase = phase_of(conn, req);
-    if (phase != conn->phase || conn->requests != conn->seen_requests) {
+    enum http_phase phase = http_phase_of(conn, req), before = conn->phase;
+    bool is_next = conn->requests != conn->seen_requests;
+    if (phase != before || is_next) {
         conn->phase = phase;
         conn->phase_since_ms = sweep->now_ms;
         conn->seen_requests = conn->requests;
     }
-    int64_t age_ms = sweep->now_ms - conn->phase_since_ms;
-    if (age_ms >= limit_ms(&sweep->loop->server->options, phase)) {
-        shut(conn, phase == PHASE_IDLE ? NULL : "timeout");
+    if (sweep->now_ms - conn->phase_since_ms >= limit_ms(&sweep->loop->server->options, phase)) {
+        if (phase == PHASE_IDLE)
+            http_conn_shut(conn, false);
+        else
+            cut_off(conn, "timeout");
         return 0;
     }
     if (phase == PHASE_HEAD || phase == PHASE_BODY) {
-        size_t held = conn->sock->input->size;
-        sweep->held += held;
-        *VEC_ADD(&sweep->holders) =
-            (struct holder){.conn = conn, .held = held, .rate = (double)held / (double)(age_ms + 1)};
+        measure(conn, sweep->now_ms, is_next || (before != PHASE_HEAD && before != PHASE_BODY));
+        sweep->held += conn->held;
+        VEC_PUSH(&sweep->holders, conn);
     }
     if (sweep->loop->draining)
         drain(sweep, conn, phase);
@@ -116,11 +130,11 @@ static int look_at(h2o_req_t *req, void *arg)
 
 static int slowest_first(const void *left, const void *right)
 {
-    const struct holder *a = left, *b = right;
+    const struct http_conn *a = *(struct http_conn *const *)left, *b = *(struct http_conn *const *)right;
     bool a_little = a->held < HTTP_SHED_LEAST_BYTES, b_little = b->held < HTTP_SHED_LEAST_BYTES;
     if (a_little != b_little)
         return a_little - b_little;
-    return (a->rate > b->rate) - (a->rate < b->rate);
+    return (a->pace > b->pace) - (a->pace < b->pace);
 }
 
 /* This loop frees its share of what all loops together hold too much. */
@@ -135,8 +149,8 @@ static void shed(struct sweep *sweep)
 
     qsort(sweep->holders.at, sweep->holders.len, sizeof *sweep->holders.at, slowest_first);
     for (size_t i = 0; i < sweep->holders.len && freed < excess; i++) {
-        shut(sweep->holders.at[i].conn, "memory");
-        freed += sweep->holders.at[i].held;
+        cut_off(sweep->holders.at[i], "memory");
+        freed += sweep->holders.at[i]->held;
     }
     atomic_store_explicit(&sweep->loop->buffered, sweep->held - freed, memory_order_relaxed);
 }
@@ -161,10 +175,10 @@ static void set_gauges(struct http_server *server)
 bool http_sweep_due(const struct http_loop *loop, int64_t now_ms)
 {
     int64_t every_ms = HTTP_SWEEP_MS;
-    size_t bound = loop->server->options.max_buffered_bytes;
-    if (loop->draining || loop->connection_count <= HTTP_SWEEP_FEW ||
-        atomic_load_explicit(&loop->buffered, memory_order_relaxed) > bound / 4)
-        every_ms = HTTP_SWEEP_BUSY_MS;
+    if (http_buffered(loop->server) > loop->server->options.max_buffered_bytes / 4)
+        every_ms = HTTP_SWEEP_FEAR_MS;
+    else if (loop->draining || loop->connection_count <= HTTP_SWEEP_CHEAP_CONNECTIONS)
+        every_ms = HTTP_SWEEP_CHEAP_MS;
     return now_ms - loop->swept_ms >= every_ms;
 }
 

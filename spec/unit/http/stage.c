@@ -2,6 +2,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -60,6 +61,10 @@ static void on_request(void *ctx, const struct http_request *request)
         pthread_mutex_unlock(&stage->lock);
     } else if (bytes_eq(request->path, BYTES("/json"))) {
         http_answer(request->exchange, &created);
+    } else if (bytes_eq(request->path, BYTES("/gate"))) {
+        while (atomic_load(&stage->gate))
+            stage_pause();
+        http_answer(request->exchange, &created);
     } else if (bytes_eq(request->path, BYTES("/close"))) {
         created.close = true;
         http_answer(request->exchange, &created);
@@ -90,6 +95,7 @@ void stage_prepare(struct stage *stage)
 {
     memset(stage, 0, sizeof *stage);
     pthread_mutex_init(&stage->lock, NULL);
+    stage->metrics = metrics_new();
     stage->listen[0] = "127.0.0.1:0";
     stage->options = (struct http_options){.listen = stage->listen,
                                            .listen_count = 1,
@@ -103,7 +109,8 @@ void stage_prepare(struct stage *stage)
                                            .max_connections = 1000,
                                            .handler = on_request,
                                            .on_refused = on_refused,
-                                           .ctx = stage};
+                                           .ctx = stage,
+                                           .metrics = stage->metrics};
 }
 
 void stage_open(struct stage *stage)
@@ -112,10 +119,31 @@ void stage_open(struct stage *stage)
     assert_int_equal(http_open(&stage->options, &stage->server, &err), STATUS_OK);
 }
 
+void stage_shut(struct stage *stage)
+{
+    struct http_server *server = stage->server;
+    stage->server = NULL;
+    if (server)
+        http_close(server);
+}
+
 void stage_close(struct stage *stage)
 {
-    http_close(stage->server);
+    stage_shut(stage);
+    metrics_free(stage->metrics);
     pthread_mutex_destroy(&stage->lock);
+}
+
+double stage_gauge(struct stage *stage, const char *name)
+{
+    struct buf text = {0};
+    char line[128];
+    metrics_write(stage->metrics, &text);
+    snprintf(line, sizeof line, "\n%s ", name);
+    const char *at = strstr(text.at, line);
+    double value = at ? atof(at + strlen(line)) : -1;
+    buf_free(&text);
+    return value;
 }
 
 static bool take(struct stage *stage, size_t n, struct http_exchange **out)

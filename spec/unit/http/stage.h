@@ -15,6 +15,8 @@ struct stage {
     const char *listen[2];
     atomic_int handled; /* requests that reached the handler */
     atomic_int refused_timeout, refused_memory, refused_connections, refused_other;
+    struct metrics *metrics; /* of the server */
+    atomic_bool gate;        /* while set, /gate blocks its loop */
     /* When set, exchanges are kept for the test to answer, instead of echoed. */
     atomic_bool keep;
     pthread_mutex_t lock;
@@ -25,15 +27,20 @@ struct stage {
 /* Options with wide bounds and one loop; change them before stage_open. */
 void stage_prepare(struct stage *stage);
 void stage_open(struct stage *stage);
+void stage_shut(struct stage *stage); /* the server only; it may be opened again */
 void stage_close(struct stage *stage);
 
 /* The echo: 200, text/plain, "METHOD target\nname: value\n...\n\nbody". Steered by the target:
  *   /json      201 {"ok":true}, the defaults       /204   an empty answer
  *   /close     as /json, and closes                /drop  no answer
- *   /big?N     N bytes                             /who   address, kept or new */
+ *   /big?N     N bytes                             /who   address, kept or new
+ *   /gate      as /json, once the gate is open */
 
 /* Waits until the handler holds `n` exchanges; they are taken out into `out`. */
 void stage_take(struct stage *stage, size_t n, struct http_exchange **out);
+
+/* A gauge of the server as a scrape shows it. */
+double stage_gauge(struct stage *stage, const char *name);
 
 /* Polls with a deadline; fails the test when it passes. */
 #define STAGE_WAIT(condition)                                                                                \
