@@ -5,8 +5,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { WRITES_BEFORE_LATE = 3 };
-
 struct fault_file {
     sqlite3_file base;
     bool log;
@@ -16,7 +14,7 @@ struct fault_file {
 static sqlite3_vfs *real_vfs;
 static sqlite3_vfs fault_vfs;
 static sqlite3_io_methods fault_methods;
-static atomic_int current, given, writes;
+static atomic_int current, given;
 
 enum { REAL_AT = (sizeof(struct fault_file) + 15) / 16 * 16 };
 
@@ -50,10 +48,9 @@ static int fault_write(sqlite3_file *file, const void *at, int len, sqlite3_int6
             return give(SQLITE_IOERR_WRITE);
         case FAULT_LOG_FULL:
             return give(SQLITE_FULL);
-        case FAULT_LOG_WRITE_LATE:
-            if (atomic_fetch_add(&writes, 1) >= WRITES_BEFORE_LATE)
-                return give(SQLITE_IOERR_WRITE);
-            break;
+        case FAULT_LOG_WRITE_HALF:
+            real_of(file)->pMethods->xWrite(real_of(file), at, len / 2, offset);
+            return give(SQLITE_IOERR_WRITE);
         default:
             break;
         }
@@ -172,7 +169,6 @@ void fault_vfs_install(void)
 void fault_vfs_set(enum fault fault)
 {
     atomic_store(&given, 0);
-    atomic_store(&writes, 0);
     atomic_store(&current, fault);
 }
 

@@ -6,7 +6,7 @@
 enum fault {
     FAULT_NONE,
     FAULT_LOG_WRITE,      /* nothing reaches the log */
-    FAULT_LOG_WRITE_LATE, /* the first writes of a transaction do, the rest does not */
+    FAULT_LOG_WRITE_HALF, /* the first half of each write does */
     FAULT_LOG_SYNC,       /* everything reaches the log; its sync says it failed */
     FAULT_LOG_FULL,       /* no space left */
 };

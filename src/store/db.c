@@ -5,12 +5,15 @@
 #include "store/store_priv.h"
 #include "util/check.h"
 
+static const char *vfs_name;
+
 static void configure(void)
 {
     /* Memory statistics take a process-wide lock at every allocation. Refused, and no harm, when somebody has
      * started the library before. */
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     sqlite3_initialize();
+    vfs_name = vfs_register();
 }
 
 /* secure_delete: Debian's build has it on, and removal would write every freed page once more. cache_spill: a
@@ -47,7 +50,7 @@ enum status db_open(struct db *db, const char *path, enum db_use use, struct err
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     if (use == DB_WRITE)
         flags |= SQLITE_OPEN_CREATE;
-    int rc = sqlite3_open_v2(path, &db->handle, flags, NULL);
+    int rc = sqlite3_open_v2(path, &db->handle, flags, vfs_name);
     if (rc != SQLITE_OK)
         goto failed;
     sqlite3_busy_timeout(db->handle, 1000);

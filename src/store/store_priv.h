@@ -40,6 +40,9 @@ bool db_int(struct db *db, const char *sql, int64_t otherwise, int64_t *out);
 const char *db_problem(const struct db *db);
 enum status db_status(int rc);
 
+/* vfs.c: the layer under every connection; once. Its name. */
+const char *vfs_register(void);
+
 /* Absent is NULL, empty is an empty blob; the memory stays the caller's until the statement ran. */
 void db_bind(sqlite3_stmt *stmt, int at, struct bytes text);
 struct bytes db_column(sqlite3_stmt *stmt, int at);

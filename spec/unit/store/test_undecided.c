@@ -102,7 +102,7 @@ static void a_failed_write(void **state)
 static void a_write_that_fails_half_way(void **state)
 {
     (void)state;
-    a_failed_commit_is_answered_only_once_it_was_replaced(FAULT_LOG_WRITE_LATE);
+    a_failed_commit_is_answered_only_once_it_was_replaced(FAULT_LOG_WRITE_HALF);
 }
 
 static void a_failed_sync(void **state)
