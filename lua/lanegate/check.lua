@@ -23,7 +23,8 @@ function Check:value(row, value, place)
   if about.fault then return self.faults:add(place, about.fault) or nil end
   if kind.is_text then return about.text end
   if row.type == "section" then return self:section({}, row.rows, place) end
-  return kind.placeholder or self:default(row, place)
+  if kind.placeholder then return kind.placeholder(about.text) end
+  return self:default(row, place)
 end
 
 function Check:default(row, place)

@@ -59,7 +59,7 @@ local function token_at(source, at)
   return symbol, symbol, at + #symbol - 1
 end
 
--- Every token as { kind, value, line }, without comments; an "eof" at the end.
+-- Every token as { kind, value, line }, without comments; "eof" behind the last.
 local function tokenize(source)
   local tokens, at, line = {}, 1, 1
   local function pass(last) -- counts the lines from `at` to `last`
@@ -80,8 +80,9 @@ local function tokenize(source)
       pass(last)
     end
   end
-  tokens[#tokens + 1] = { kind = "eof", line = line }
-  return tokens
+  -- Looking ahead finds the end for ever.
+  local eof = { kind = "eof", line = line }
+  return setmetatable(tokens, { __index = function() return eof end })
 end
 
 -- Past one expression: to the "," ";" or closing token that ends it.
@@ -142,7 +143,7 @@ function lines.of(source)
   local locals, root, depth, i = {}, nil, 0, 1
   while tokens[i].kind ~= "eof" do
     local token = tokens[i]
-    if depth == 0 and token.value == "local" and tokens[i + 2] and tokens[i + 2].kind == "="
+    if depth == 0 and token.value == "local" and tokens[i + 2].kind == "="
         and tokens[i + 3].kind == "{" then
       local node = { line = token.line }
       locals[tokens[i + 1].value] = node

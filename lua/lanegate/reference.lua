@@ -1,4 +1,6 @@
--- config/README.md, from the rows of the schema.
+-- config/README.md, from the rows of the schema. To write it anew:
+--
+--   LUA_PATH="lua/?.lua" luajit -e 'io.write(require("lanegate.reference").text())' > config/README.md
 
 local schema = require "lanegate.schema"
 local types = require "lanegate.types"
@@ -18,7 +20,7 @@ Without `--config` it is `./config.lua`, then `/etc/lanegate/config.lua`. Relati
 - Every `_bytes` option takes bytes, or a text such as `"64KiB"`, `"8MiB"`, `"1GiB"`.
 - An option marked *later* is not built yet in this version, and refused.
 
-This page is made from `lua/lanegate/schema.lua`; a test compares the two. `lanegate config --reference` prints it.
+This page is made from `lua/lanegate/schema.lua`; a test compares the two.
 ]]
 
 local function default_of(row)

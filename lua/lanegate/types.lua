@@ -3,6 +3,7 @@
 --   expects   the rest of the sentence "must be ...": a text, or a function of the row
 --   read      (check, value, row, place) gives the normal form, or nil after it has reported the fault
 --   is_text   the normal form is one text, so that a placeholder may stand in for it
+--   placeholder(text)   what stands in, where that is neither a text nor the default
 --
 -- Tables with rows of their own (sections, sources, sinks, verify, retry, tokens) are read by check.lua, keys and
 -- filters by keys.lua.
@@ -190,14 +191,16 @@ function types.read_list(check, value, row, place, item_row)
   return good and out or nil
 end
 
-types.addresses = { expects = types.address.expects .. ", or a list of them", read = function(check, value, row, place)
-  if type(value) == "string" then
-    local one = check:value({ type = "address" }, value, place)
-    return one and tree.list { one }
-  end
-  if type(value) == "table" and #value == 0 then return refuse(check, value, row, place) end
-  return types.read_list(check, value, row, place, { type = "address" })
-end }
+types.addresses = { expects = types.address.expects .. ", or a list of them",
+  placeholder = function(text) return tree.list { text } end,
+  read = function(check, value, row, place)
+    if type(value) == "string" then
+      local one = check:value({ type = "address" }, value, place)
+      return one and tree.list { one }
+    end
+    if type(value) == "table" and #value == 0 then return refuse(check, value, row, place) end
+    return types.read_list(check, value, row, place, { type = "address" })
+  end }
 
 types.ranges = { expects = 'a list of ranges such as { "10.0.0.0/8" }', read = function(check, value, row, place)
   return types.read_list(check, value, row, place, { type = "range" })
@@ -261,7 +264,7 @@ types.sink_secret = secret_type("judge_secret")
 
 -- Without resolved secrets the list is there and empty.
 local function secrets_type(one)
-  return { expects = "a secret, or a list of them", placeholder = tree.list(),
+  return { expects = "a secret, or a list of them", placeholder = function() return tree.list() end,
     read = function(check, value, row, place)
       if type(value) ~= "table" then
         local secret = check:value({ type = one }, value, place)

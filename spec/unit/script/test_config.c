@@ -211,8 +211,8 @@ static void a_file_that_can_not_be_read_is_an_error(void **ctx)
     assert_non_null(strstr(f->err.text, "is a directory"));
 }
 
-/* lua/lanegate/schema.lua was changed: write its page anew with `lanegate config --reference >
- * config/README.md`. */
+/* When this fails, the schema was changed: the head of lua/lanegate/reference.lua says how to write the page
+ * anew. */
 static void the_reference_in_the_repository_is_up_to_date(void **ctx)
 {
     struct fixture *f = *ctx;

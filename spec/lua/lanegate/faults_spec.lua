@@ -1,0 +1,390 @@
+-- What is wrong with a file is said all at once, a line each. Every case is a whole file and exactly what is said of it.
+
+local config = require "lanegate.config"
+local fake_host = require "fake_host"
+
+local function faults_of(source, host)
+  local loaded, faults = config.load(source, "config.lua", host or fake_host.new(), true)
+  assert.is_true(loaded == nil or faults == nil)
+  return faults or {}
+end
+
+local function says(title, source, expected)
+  it(title, function()
+    for i, line in ipairs(expected) do expected[i] = "config.lua:" .. line end
+    assert.same(expected, faults_of(source))
+  end)
+end
+
+-- The one sink of a file whose other lines are good; the sink is on line 2.
+local function sink(text)
+  return "return { sources = { shop = { sinks = {\n" .. text .. "\n} } } }"
+end
+
+local SOURCES = "sources = { shop = { sinks = { { type = 'log' } } } }"
+
+describe("the control", function()
+  it("is a file without a fault", function()
+    assert.same({}, faults_of("return { " .. SOURCES .. " }"))
+    assert.same({}, faults_of(sink "{ type = 'log' }"))
+  end)
+end)
+
+describe("the file itself", function()
+  says("has a syntax error", "return {\n  data_dir = 'x'\n  http = {} }",
+    { "3: '}' expected (to close '{' at line 1) near 'http'" })
+  says("fails", "local t\n\nreturn t.x", { "3: attempt to index local 't' (a nil value)" })
+  says("raises something odd", "error({})", { " raised a table instead of a message" })
+  says("raises a message", "\nerror('no region')", { "2: no region" })
+  says("returns nothing", "local x = 1", { " must return one table, as in return { sources = { ... } }, but returned nothing" })
+  says("returns a text", "return 'x'", { " must return one table, as in return { sources = { ... } }, but returned a string" })
+  says("reaches for the machine", "\nos.exit(0)", { "2: attempt to index global 'os' (a nil value)" })
+  says("reaches for other code", "require 'ffi'", { "1: attempt to call global 'require' (a nil value)" })
+  says("has no sources", "return {}", { "1: sources: must be a table of sources by name, at least one, got nothing" })
+  says("has an empty list of sources", "return {\n sources = {} }",
+    { "2: sources: must be a table of sources by name, at least one, got an empty table" })
+  says("has odd keys", "return { 5, [true] = 1, " .. SOURCES .. " }",
+    { "1: [1]: is not an option here", "1: [true]: is not an option here" })
+end)
+
+describe("an unknown key", function()
+  says("has a near one", "return {\n  http = {\n    lissten = '127.0.0.1:1' },\n  dataDir = 'x', " .. SOURCES .. " }",
+    { '3: http.lissten: is not an option here (did you mean "listen"?)',
+      '4: dataDir: is not an option here (did you mean "data_dir"?)' })
+  says("left out its unit", "return { http = { idle_timeout = 5 }, store = { max_queue_byte = 1 }, " .. SOURCES .. " }",
+    { '1: http.idle_timeout: is not an option here (did you mean "idle_timeout_ms"?)',
+      '1: store.max_queue_byte: is not an option here (did you mean "max_queue_bytes"?)' })
+  says("is like none", "return { colour = 'red', " .. SOURCES .. " }", { "1: colour: is not an option here" })
+  says("is told which sink it is for", sink "{ type = 'log', url = 'https://example.com' }",
+    { "2: sources.shop.sinks.log.url: is an option of http sinks, not of log sinks" })
+end)
+
+describe("a key of a later version", function()
+  says("is refused by its name", [[return {
+      scripts = {}, rate_limits = {}, quarantine = {}, retire = {},
+      http = { tls = {}, trusted_proxies = {} }, dispatch = { dlq = {} },
+      sources = { shop = { dedupe = 'stripe', store_headers = 'all', handshake = 'slack',
+        on_verify_failure = 'quarantine', verify = { type = 'stripe', secret = 'x' },
+        sinks = { { type = 'log', was = 'old', rate = 5 }, { type = 'google_pubsub' } } } },
+      store = { type = 'none' } }]], {
+    "2: quarantine: is not built yet in this version",
+    "2: rate_limits: is not built yet in this version",
+    "2: retire: is not built yet in this version",
+    "2: scripts: is not built yet in this version",
+    "3: http.tls: is not built yet in this version",
+    "3: http.trusted_proxies: is not built yet in this version",
+    "3: dispatch.dlq: is not built yet in this version",
+    "4: sources.shop.dedupe: is not built yet in this version",
+    "4: sources.shop.handshake: is not built yet in this version",
+    "4: sources.shop.store_headers: is not built yet in this version",
+    '5: sources.shop.verify.type: "stripe" is not built yet in this version',
+    '5: sources.shop.on_verify_failure: "quarantine" is not built yet in this version',
+    "6: sources.shop.sinks.log.rate: is not built yet in this version",
+    "6: sources.shop.sinks.log.was: is not built yet in this version",
+    '6: sources.shop.sinks.google_pubsub.type: "google_pubsub" is not built yet in this version',
+    '7: store.type: "none" is not built yet in this version',
+  })
+  says("has its reason where an ordered sink needs a store",
+    "return { store = { type = 'none' },\nsources = { shop = { sinks = { { type = 'log', ordered = true } } } } }",
+    { '1: store.type: "none" is not built yet in this version',
+      '1: store.type: "none" keeps no lanes: an ordered sink needs a store' })
+end)
+
+describe("a value", function()
+  says("is of the wrong type", [[return {
+      data_dir = 5,
+      drain_timeout_ms = {},
+      log = 'debug',
+      egress = { allow_http = 'yes', allow_private = '10.0.0.0/8' },
+      http = { threads = '4', listen = 4000 },
+      sources = { shop = 5, two = { sinks = {} }, three = { sinks = 'x', verify = 'none' } } }]], {
+    "2: data_dir: must be a path, got 5",
+    '3: drain_timeout_ms: must be milliseconds from 0 to 86400000, or a text such as "30s", got an empty table',
+    '4: log: must be a table, got "debug"',
+    '5: egress.allow_private: must be a list of ranges such as { "10.0.0.0/8" }, got "10.0.0.0/8"',
+    '5: egress.allow_http: must be true or false, got "yes"',
+    '6: http.listen: must be an address and a port, such as "127.0.0.1:4000" or "[::1]:4000", or a list of them, got 4000',
+    '6: http.threads: must be a whole number from 1 to 256, got "4"',
+    "7: sources.shop: must be a table, got 5",
+    '7: sources.three.verify: must be a table such as { type = "none" }, got "none"',
+    '7: sources.three.sinks: must be a list of sinks, at least one, got "x"',
+    "7: sources.two.sinks: must be a list of sinks, at least one, got an empty table",
+  })
+  says("is out of bounds, and never clamped", [[return {
+      http = { threads = 0, max_connections = 1.5, max_body_bytes = '2TiB' },
+      dispatch = { concurrency = -1 }, store = { max_batch = 1e9 }, ]] .. SOURCES .. " }", {
+    "2: http.threads: must be a whole number from 1 to 256, got 0",
+    '2: http.max_body_bytes: must be bytes from 1 to 1073741824, or a text such as "8MiB", got "2TiB"',
+    "2: http.max_connections: must be a whole number from 1 to 1000000, got 1.5",
+    "3: store.max_batch: must be a whole number from 1 to 65536, got 1000000000",
+    "3: dispatch.concurrency: must be a whole number from 1 to 1000000, got -1",
+  })
+  says("has a unit nobody knows", "return { drain_timeout_ms = '5 s', http = { max_body_bytes = '8MB' }, " .. SOURCES .. " }", {
+    '1: drain_timeout_ms: must be milliseconds from 0 to 86400000, or a text such as "30s", got "5 s"',
+    '1: http.max_body_bytes: must be bytes from 1 to 1073741824, or a text such as "8MiB", got "8MB"',
+  })
+  says("is none of its choices", "return { log = { level = 'wran' }, http = { routing = 'host' }, " .. SOURCES .. " }", {
+    '1: log.level: must be "debug", "info", "warn" or "error", got "wran" (did you mean "warn"?)',
+    '1: http.routing: must be "path" or "tenant_path", got "host"',
+  })
+  says("is too small beside another", [[return {
+      http = { max_body_bytes = '20MiB', max_buffered_bytes = '2MiB' },
+      store = { max_queue_bytes = '1MiB' },
+      dispatch = { breaker = { open_ms = 5, max_open_ms = 4 } }, ]] .. SOURCES .. " }", {
+    "2: http.max_buffered_bytes: must be at least http.max_body_bytes (20971520), got 2097152",
+    "3: store.max_queue_bytes: must be at least http.max_body_bytes (20971520), got 1048576",
+    "4: dispatch.breaker.max_open_ms: must be at least open_ms (5), got 4",
+  })
+  says("is a path or prefix that can't be", "return { sink_header_prefix = 'X_', data_dir = '',\nhttp = { prefix = '/a/' }, "
+    .. SOURCES .. " }", {
+    '1: data_dir: must be a path, got ""',
+    '1: sink_header_prefix: must be 1 to 32 lower-case letters, digits and -, got "X_"',
+    '2: http.prefix: must be a path such as "/webhooks", without a slash at its end, got "/a/"',
+  })
+end)
+
+describe("an address to listen on", function()
+  for _, listen in ipairs { "4000", "localhost:4000", "127.0.0.1", "127.0.0.1:65536", "127.0.0.01:1", "256.0.0.1:1", "::1:4000",
+                            "[::1]", "[::1::]:1", "[12345::]:1", "[1:2:3:4:5:6:7]:1", "[1::2::3]:1",
+                            "127.0.0.1:4000 ", "[::1%lo]:1" } do
+    says(listen, ("return { http = { listen = %q }, %s }"):format(listen, SOURCES), {
+      ('1: http.listen: must be an address and a port, such as "127.0.0.1:4000" or "[::1]:4000", got "%s"'):format(listen),
+    })
+  end
+  for _, listen in ipairs { "0.0.0.0:0", "[::]:4000", "[2001:db8::1]:65535", "[::ffff:127.0.0.1]:1", "[1:2:3:4:5:6:7:8]:1" } do
+    says(listen, ("return { http = { listen = %q }, %s }"):format(listen, SOURCES), {})
+  end
+end)
+
+describe("the admin port", function()
+  local OUTSIDE = 'is reached from outside this machine: it needs tokens, or auth = "none" when something in front asks for them'
+  local TOKENS = "tokens = { { hash = ('ab'):rep(32), scopes = { 'read' } } }"
+  says("is closed beyond loopback without tokens", "return { admin = { listen = '0.0.0.0:1' }, " .. SOURCES .. " }",
+    { '1: admin.listen: "0.0.0.0:1" ' .. OUTSIDE })
+  says("is closed beyond loopback on IPv6 too", "return { admin = { listen = '[::]:1' }, " .. SOURCES .. " }",
+    { '1: admin.listen: "[::]:1" ' .. OUTSIDE })
+  for _, admin in ipairs { "listen = '127.9.9.9:1'", "listen = '[::1]:1'", "listen = '0.0.0.0:1', auth = 'none'",
+                           "listen = '0.0.0.0:1', " .. TOKENS } do
+    says("opens with " .. admin, "return { admin = { " .. admin .. " }, " .. SOURCES .. " }", {})
+  end
+  says("is not open and closed at once", "return { admin = { auth = 'none', " .. TOKENS .. " }, " .. SOURCES .. " }",
+    { '1: admin.auth: "none" contradicts tokens: must be one or the other' })
+  says("has tokens that say what they may do", [[return { admin = { tokens = {
+      { hash = 'secret', scopes = { 'raed' } },
+      { hash = ('ab'):rep(32), scopes = {} },
+      { scopes = 'read', extra = 1 } } }, ]] .. SOURCES .. " }", {
+    "2: admin.tokens[1].hash: must be the SHA-256 of the token as 64 hex digits, got a text of 6 bytes",
+    '2: admin.tokens[1].scopes[1]: must be "read", "payload", "operate" or "config", got "raed" (did you mean "read"?)',
+    '3: admin.tokens[2].scopes: must be a list out of "read", "payload", "operate" or "config", got an empty table',
+    "4: admin.tokens[3].extra: is not an option here",
+    "4: admin.tokens[3].hash: must be the SHA-256 of the token as 64 hex digits, got nothing",
+    '4: admin.tokens[3].scopes: must be a list out of "read", "payload", "operate" or "config", got "read"',
+  })
+  says("has no two tokens of one name",
+    "return { admin = { tokens = {\n{ name = 'ci', hash = ('ab'):rep(32), scopes = { 'read' } },\n"
+    .. "{ name = 'ci', hash = ('cd'):rep(32), scopes = { 'read' } } } }, " .. SOURCES .. " }",
+    { '3: admin.tokens[2]: has the name "ci", like another one' })
+end)
+
+describe("a source", function()
+  local NAME = "must be a name of 1 to 64 letters, digits, _ and -"
+  says("has a name that fits into a URL", "return { sources = { ['a b'] = {}, [5] = {} } }",
+    { "1: sources[5]: " .. NAME, '1: sources["a b"]: ' .. NAME })
+  says("has a tenant of the same kind", "return { sources = { a = { tenant = ('x'):rep(65), sinks = { { type = 'log' } } } } }",
+    { "1: sources.a.tenant: " .. NAME .. ', got "' .. ("x"):rep(60) .. '"...' })
+  says("answers a success", "return { sources = { a = { respond = 301, sinks = { { type = 'log' } } } } }",
+    { "1: sources.a.respond: must be 200, 201, 202 or 204, got 301" })
+  says("forwards headers that can be",
+    "return { sources = { a = { forward_headers = { 'x-a', 'x b', 5 },\nsinks = { { type = 'log' } } } } }",
+    { '1: sources.a.forward_headers[2]: must be a header name, got "x b"',
+      "1: sources.a.forward_headers[3]: must be a header name, got 5" })
+  says("names a scheme of verification",
+    "return { sources = { a = { verify = { type = 'strpe' }, sinks = { { type = 'log' } } },\n"
+    .. "b = { verify = { secret = 'x' }, sinks = { { type = 'log' } } },\n"
+    .. "c = { verify = { type = 'standard_webhooks', secrt = 'x', secret = '  ' }, sinks = { { type = 'log' } } } } }",
+    { '1: sources.a.verify.type: must be "none", "standard_webhooks" or "svix", got "strpe" (did you mean "stripe"?)',
+      '2: sources.b.verify.type: must be "none", "standard_webhooks" or "svix", got nothing',
+      '3: sources.c.verify.secrt: is not an option here (did you mean "secret"?)',
+      "3: sources.c.verify.secret: must be a secret that is not blank, got a blank text" })
+  says("does not pretend to reject what it never checks",
+    "return { sources = { a = { on_verify_failure = 'reject', sinks = { { type = 'log' } } } } }",
+    { '1: sources.a.on_verify_failure: has no meaning with verify = { type = "none" }, which never fails' })
+  says("trusts a tenant in the URL only by word",
+    "return { http = { routing = 'tenant_path' }, sources = { a = { sinks = { { type = 'log' } } },\n"
+    .. "b = { trust_url_tenant = true, sinks = { { type = 'log' } } }, c = { tenant = 't', sinks = { { type = 'log' } } } } }",
+    { "1: sources.a: takes its tenant from the URL and verifies nothing, so that anybody can post as anybody: "
+      .. "give it a verify, a tenant, or trust_url_tenant = true" })
+end)
+
+describe("a sink", function()
+  says("has a type", sink "{ name = 'x' }, { type = 'htpp' }, 5", {
+    '2: sources.shop.sinks.x.type: must be "http" or "log", got nothing',
+    '2: sources.shop.sinks.htpp.type: must be "http" or "log", got "htpp" (did you mean "http"?)',
+    "2: sources.shop.sinks[3]: must be a table, got 5",
+  })
+  says("has a name of its own",
+    sink "{ type = 'log' },\n{ type = 'log' },\n{ type = 'http', name = 'log', url = 'https://a.b' }", {
+    "3: sources.shop.sinks.log: is the name of two sinks of this source (the other is number 1): give one a name of its own",
+    "4: sources.shop.sinks.log: is the name of two sinks of this source (the other is number 1): give one a name of its own",
+  })
+  says("has all its faults found, whatever its neighbours have",
+    "return { sources = { a = { sinks = {\n{ type = 'http' },\n{ type = 'log', concurrency = 0 } } },\nb = { sinks = {\n"
+    .. "{ type = 'http', url = 'https://refused', method = 'GET' } } } } }", {
+    "2: sources.a.sinks.http.url: must be a URL that begins with https:// or http://, got nothing",
+    "3: sources.a.sinks.log.concurrency: must be a whole number from 1 to 100000, got 0",
+    '5: sources.b.sinks.http.method: must be "POST", "PUT" or "PATCH", got "GET"',
+    "5: sources.b.sinks.http.url: is refused",
+  })
+  says("refuses with statuses that are refusals",
+    sink "{ type = 'http', url = 'https://a.b', refused = { 400, 429, 503, '410' } }", {
+    "2: sources.shop.sinks.http.refused[2]: must be a status from 400 to 499, but neither 408 nor 429, which ask for another "
+      .. "attempt, got 429",
+    "2: sources.shop.sinks.http.refused[3]: must be a status from 400 to 499, but neither 408 nor 429, which ask for another "
+      .. "attempt, got 503",
+    "2: sources.shop.sinks.http.refused[4]: must be a status from 400 to 499, but neither 408 nor 429, which ask for another "
+      .. 'attempt, got "410"',
+  })
+  says("sets headers that are its own",
+    sink("{ type = 'http', url = 'https://a.b', secret = 'x', headers = {\n['x y'] = 'a', ['Content-Length'] = '1',\n"
+      .. "['X-Lanegate-Id'] = '1', ['webhook-id'] = '1', a = 'x', A = 'y',\nb = 'x\\n', c = 5, d = ' x' } }"), {
+    "3: sources.shop.sinks.http.headers.Content-Length: is set by the gateway itself",
+    '3: sources.shop.sinks.http.headers["x y"]: is not a header name',
+    "4: sources.shop.sinks.http.headers.a: is there twice, in another case",
+    "5: sources.shop.sinks.http.headers.b: must be a header value (printable ASCII, no blank at its ends), got a text of 2 bytes",
+    "5: sources.shop.sinks.http.headers.c: must be a header value (printable ASCII, no blank at its ends), got a number",
+    "5: sources.shop.sinks.http.headers.d: must be a header value (printable ASCII, no blank at its ends), got a text of 2 bytes",
+  })
+  says("leaves to the gateway what receivers trust",
+    sink("{ type = 'http', url = 'https://a.b', secret = 'x',\n"
+      .. "headers = { ['X-Lanegate-Id'] = '1', ['webhook-id'] = '1', ok = '1' } }"), {
+    "3: sources.shop.sinks.http.headers.X-Lanegate-Id: is set by the gateway itself",
+    "3: sources.shop.sinks.http.headers.webhook-id: is set by the gateway itself",
+  })
+  says("has a client certificate with its key", sink "{ type = 'http', url = 'https://a.b', tls = { cert = '/none.pem' } }", {
+    '2: sources.shop.sinks.http.tls.cert: must be a file that can be read, got "/none.pem": No such file or directory',
+  })
+  says("stays within the outer time-out",
+    "return { dispatch = { attempt_timeout_ms = '1s' }, sources = { shop = { sinks = {\n{ type = 'http', url = 'https://a.b', "
+      .. "timeout_ms = 1001 },\n{ type = 'http', name = 'default', url = 'https://a.b' } } } } }",
+    { "2: sources.shop.sinks.http.timeout_ms: must be at most dispatch.attempt_timeout_ms (1000), got 1001" })
+end)
+
+describe("retry", function()
+  says("has numbers that make sense",
+    sink "{ type = 'log', retry = { base_ms = '2s', max_ms = 1000, max_attempts = 0, jiter = true } }", {
+    '2: sources.shop.sinks.log.retry.jiter: is not an option here (did you mean "jitter"?)',
+    "2: sources.shop.sinks.log.retry.max_attempts: must be a whole number from 1 to 1000000, got 0",
+    "2: sources.shop.sinks.log.retry: base_ms (2000) must be at most max_ms (1000)",
+  })
+  says("is judged after levels are merged",
+    "return { dispatch = { retry = { base_ms = '2m' } }, sources = { shop = { sinks = {\n"
+      .. "{ type = 'log', ordered = true } } } } }",
+    { "2: sources.shop.sinks.log.retry: base_ms (120000) must be at most max_ms (60000)" })
+  says("is a list or a table",
+    sink "{ type = 'log', retry = { '5s', max_ms = 1 } }, { type = 'log', name = 'b', retry = { '5s', 'soon' } }", {
+    "2: sources.shop.sinks.log.retry: is a list of waits and has named options too: it must be one or the other",
+    '2: sources.shop.sinks.b.retry[2]: must be milliseconds from 1 to 31622400000, or a text such as "30s", got "soon"',
+  })
+end)
+
+describe("ordering", function()
+  local function key(text)
+    return sink("{ type = 'log', ordered = true,\nordering_key = " .. text .. " }")
+  end
+  local KEY = "3: sources.shop.sinks.log.ordering_key"
+  local FORMS = '{ header = "name" }, { json = "path" } or { first = { key, key } }'
+
+  says("is a boolean", sink "{ type = 'log', ordered = 'yes' }",
+    { '2: sources.shop.sinks.log.ordered: must be true or false, got "yes"' })
+  says("is asked for before its options",
+    sink "{ type = 'log',\nordering_key = { header = 'a' },\non_missing_key = 'keyless',\non_dead = 'hold' }", {
+    "3: sources.shop.sinks.log.ordering_key: is only for ordered sinks: it needs ordered = true",
+    "4: sources.shop.sinks.log.on_missing_key: is only for ordered sinks: it needs ordered = true",
+    "5: sources.shop.sinks.log.on_dead: is only for ordered sinks: it needs ordered = true",
+  })
+  says("knows what a dead head means",
+    sink "{ type = 'log', ordered = true, on_dead = { refused = 'skp', exausted = 'hold' } }", {
+    '2: sources.shop.sinks.log.on_dead.exausted: is not an option here (did you mean "exhausted"?)',
+    '2: sources.shop.sinks.log.on_dead.refused: must be "skip" or "hold", got "skp" (did you mean "skip"?)',
+  })
+  says("knows where keyless hooks go", sink "{ type = 'log', ordered = true, on_missing_key = 'drop' }",
+    { '2: sources.shop.sinks.log.on_missing_key: must be "keyless" or "unordered", got "drop"' })
+
+  says("has a key that is a table", key "'x-id'", { KEY .. ": must be a key such as " .. FORMS .. ', got "x-id"' })
+  says("has a key that is not empty", key "{}", { KEY .. ": must be a key such as " .. FORMS .. ", got an empty table" })
+  says("has a known kind of key", key "{ haeder = 'x' }",
+    { KEY .. ': has an unknown kind of key, "haeder": must be ' .. FORMS .. ' (did you mean "header"?)' })
+  says("has one kind of key", key "{ header = 'x', json = 'y' }",
+    { KEY .. ": has two kinds at once, header and json: a key is of one kind; first = { key, key } tries several" })
+  says("has no options of another kind", key "{ header = 'x', integers = true }",
+    { KEY .. ".integers: is not an option of a header key" })
+  says("has a header name", key "{ header = '' }", { KEY .. ".header: is an empty header name" })
+  says("has a legal header name", key "{ header = 'x id' }", { KEY .. '.header: must be a header name, got "x id"' })
+  says("has a path", key "{ json = '' }", { KEY .. ".json: is an empty path" })
+  says("has a list of segments that is not empty", key "{ json = {} }", { KEY .. ".json: is an empty path" })
+  says("has no empty segment", key "{ json = 'a..b' }", { KEY .. '.json: has an empty segment in "a..b"' })
+  says("has no empty segment in a list", key "{ json = { 'a', '' } }", { KEY .. ".json: has an empty segment in a list" })
+  says("has segments that are texts", key "{ json = { 'a', 0 } }",
+    { KEY .. ".json[2]: must be the name of a member or the number of an element, as a text, got 0" })
+  says("has a path of a bounded length", key "{ json = ('a.'):rep(64) .. 'a' }",
+    { KEY .. ".json: has 65 segments, at most 64 are allowed" })
+  says("says integers with a boolean", key "{ json = 'a', integers = 1 }",
+    { KEY .. ".integers: must be true or false, got 1" })
+  says("has something first", key "{ first = {} }", { KEY .. ".first: is empty: it needs at least one key" })
+  says("has a list first", key "{ first = { header = 'x' } }", { KEY .. ".first: must be a list of keys, got a table" })
+  says("judges every key of first", key "{ first = { { header = '' }, { json = '.' }, 'x' } }", {
+    KEY .. ".first[1].header: is an empty header name",
+    KEY .. '.first[2].json: has an empty segment in "."',
+    KEY .. '.first[3]: must be a key such as ' .. FORMS .. ', got "x"',
+  })
+  says("refuses Lua keys for now", key "{ lua = 'keys.shop', call = 'by_region', args = { 'eu' } }",
+    { KEY .. ": Lua keys are not built yet in this version" })
+  says("refuses their short form too", key "{ 'keys.shop', 'by_region', { 'eu' } }",
+    { KEY .. ": Lua keys are not built yet in this version" })
+  says("has arguments in a list", key "{ lua = 'keys.shop', call = 'by region', args = 'eu' }", {
+    KEY .. '.call: must be the name of a function of the module, got "by region"',
+    KEY .. '.args: must be a list of arguments, got "eu"',
+  })
+
+  says("filters by one thing", sink "{ type = 'log', only = { json = 'a', header = 'b', match = { 'x' } } }",
+    { "2: sources.shop.sinks.log.only: must be { json = PATH, match = { globs } } or { header = NAME, match = { globs } }, "
+      .. "got a table" })
+  says("filters with globs", sink "{ type = 'log', only = { json = 'a.', match = { 'x', 5 }, mach = 1 } }", {
+    '2: sources.shop.sinks.log.only.mach: is not an option of a filter (did you mean "match"?)',
+    '2: sources.shop.sinks.log.only.json: has an empty segment in "a."',
+    "2: sources.shop.sinks.log.only.match[2]: must be a text in which * stands for any run of characters, got 5",
+  })
+  says("filters with at least one", sink "{ type = 'log', only = { header = 'a', match = {} } }",
+    { '2: sources.shop.sinks.log.only.match: must be a list of 1 to 64 globs such as { "invoice.*" }, got an empty table' })
+end)
+
+describe("a value from outside", function()
+  says("is a fault of its option", "return { data_dir = env 'NOT_SET',\nsources = { a = { sinks = {\n"
+    .. "{ type = 'http', url = 'https://a.b',\nsecret = file '/run/none' } } } } }", {
+    '1: data_dir: env "NOT_SET" is not set, and no default is given',
+    '4: sources.a.sinks.http.secret: file "/run/none" can\'t be read: No such file or directory',
+  })
+  says("is a fault through what was made of it",
+    "return { http = { threads = tonumber(env 'NOT_SET'),\nlisten = env 'NOT_SET' .. ':1' }, "
+    .. SOURCES .. " }", {
+    '1: http.threads: env "NOT_SET" is not set, and no default is given',
+    '2: http.listen: env "NOT_SET" is not set, and no default is given',
+  })
+  says("is a fault even where no option holds it", "local debug =\n  env 'NOT_SET' == 'yes'\nreturn { " .. SOURCES .. " }",
+    { '2: env "NOT_SET" is not set, and no default is given' })
+  says("is asked for by name", "return { data_dir = env(5) }", { '1: env takes the name of a variable, as in env "SECRET"' })
+  says("is a file by its whole path", "return { data_dir = file 'secret' }",
+    { '1: file takes an absolute path, as in file "/run/secrets/stripe"' })
+end)
+
+describe("a fault", function()
+  it("is one line, whatever it quotes", function()
+    local faults = faults_of("return { log = { level = 'a\\nb\\27[31m' }, " .. SOURCES .. " }")
+    assert.same({ 'config.lua:1: log.level: must be "debug", "info", "warn" or "error", got "a\\10b\\27[31m"' }, faults)
+  end)
+
+  it("names the file as it was given", function()
+    local _, faults = config.load("return 5", "/etc/lanegate/config.lua", fake_host.new(), true)
+    assert.matches("^/etc/lanegate/config.lua: must return one table", faults[1])
+  end)
+end)

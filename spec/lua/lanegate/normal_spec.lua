@@ -1,0 +1,196 @@
+-- A file without faults comes out complete: every default filled in, every unit a number, every short form long.
+
+local config = require "lanegate.config"
+local fake_host = require "fake_host"
+local tree = require "lanegate.tree"
+
+local function load_good(source, host, resolve, file)
+  local loaded, faults = config.load(source, file or "config.lua", host or fake_host.new(), resolve ~= false)
+  assert.same(nil, faults)
+  return loaded
+end
+
+local function root_of(...)
+  return load_good(...).root
+end
+
+local SOURCES = "sources = { shop = { sinks = { { type = 'log' } } } }"
+
+describe("defaults", function()
+  it("are those of the contract", function()
+    local root = root_of("return { " .. SOURCES .. " }")
+    assert.same({
+      data_dir = "data", sink_header_prefix = "lanegate", drain_timeout_ms = 25000,
+      log = { level = "info", format = "json" },
+      http = { listen = { "0.0.0.0:4000" }, threads = 2, max_body_bytes = 26214400, max_buffered_bytes = 268435456,
+        prefix = "/webhooks", routing = "path", header_timeout_ms = 10000, body_timeout_ms = 30000, idle_timeout_ms = 60000,
+        max_connections = 10000 },
+      admin = { listen = "127.0.0.1:4002", tokens = {} },
+      store = { type = "sqlite", max_batch = 1024, max_batch_bytes = 8388608, max_queue = 10000, max_queue_bytes = 268435456,
+        commit_timeout_ms = 15000, retention_ms = 604800000, min_free_bytes = 1073741824 },
+      dispatch = { concurrency = 4096, sink_concurrency = 32, max_inflight_bytes = 134217728, max_pending_bytes = 2147483648,
+        attempt_timeout_ms = 30000, breaker = { failures = 10, open_ms = 5000, max_open_ms = 60000 } },
+      ordering = { max_body_bytes = 1048576 },
+      egress = { allow_private = {}, allow_http = false },
+      sources = { shop = { tenant = "default", verify = { type = "none" }, on_verify_failure = "reject", respond = 201,
+        trust_url_tenant = false,
+        sinks = { { type = "log", name = "log", ordered = false, concurrency = 32,
+          retry = { base_ms = 100, max_ms = 300000, give_up_after_ms = 259200000, jitter = true } } } } },
+    }, root)
+  end)
+
+  it("of an ordered http sink are those of the contract", function()
+    local root = root_of("return { sources = { shop = { sinks = { { type = 'http', url = 'https://a.b', ordered = true } } } } }")
+    assert.same({ type = "http", name = "http", url = "https://a.b", method = "POST", headers = {}, tls = {}, timeout_ms = 5000,
+      refused = { 400, 410, 413, 422 }, ordered = true, on_missing_key = "keyless",
+      on_dead = { refused = "skip", exhausted = "hold" }, concurrency = 32,
+      retry = { base_ms = 100, max_ms = 60000, give_up_after_ms = 259200000, jitter = true } }, root.sources.shop.sinks[1])
+  end)
+
+  it("of the log follow the terminal", function()
+    local host = fake_host.new()
+    host.terminal = true
+    assert.equal("text", root_of("return { " .. SOURCES .. " }", host).log.format)
+    assert.equal("json", root_of("return { log = { format = 'json' }, " .. SOURCES .. " }", host).log.format)
+  end)
+end)
+
+describe("forms", function()
+  local function sink(text)
+    return root_of("return { sources = { shop = { sinks = { { type = 'log', ordered = true, " .. text .. " } } } } }")
+      .sources.shop.sinks[1]
+  end
+
+  it("of keys become one", function()
+    assert.same({ kind = "header", header = "X-Shop" }, sink("ordering_key = { header = 'X-Shop' }").ordering_key)
+    assert.same({ kind = "json", path = { "a", "0", "b" }, integers = false },
+      sink("ordering_key = { json = 'a.0.b' }").ordering_key)
+    assert.same({ kind = "json", path = { "a.b", "c" }, integers = true },
+      sink("ordering_key = { json = { 'a.b', 'c' }, integers = true }").ordering_key)
+    assert.same({ kind = "first", items = { { kind = "header", header = "a" },
+        { kind = "first", items = { { kind = "json", path = { "b" }, integers = false } } } } },
+      sink("ordering_key = { first = { { header = 'a' }, { first = { { json = 'b' } } } } }").ordering_key)
+  end)
+
+  it("of filters become one", function()
+    assert.same({ path = { "type" }, match = { "a.*" } }, sink("only = { json = 'type', match = { 'a.*' } }").only)
+    assert.same({ header = "x-type", match = { "a", "b" } }, sink("only = { header = 'x-type', match = { 'a', 'b' } }").only)
+  end)
+
+  it("of on_dead become one", function()
+    assert.same({ refused = "hold", exhausted = "hold" }, sink("on_dead = 'hold'").on_dead)
+    assert.same({ refused = "skip", exhausted = "skip" }, sink("on_dead = { exhausted = 'skip' }").on_dead)
+  end)
+
+  it("of retry are merged, the nearest last", function()
+    local function retry(dispatch, source, own)
+      local file = "return { dispatch = { retry = %s }, "
+        .. "sources = { shop = { retry = %s, sinks = { { type = 'log', retry = %s } } } } }"
+      return root_of(file:format(dispatch, source, own)).sources.shop.sinks[1].retry
+    end
+    local rest = { give_up_after_ms = 259200000, jitter = true }
+    local function with(more)
+      for key, value in pairs(rest) do if more[key] == nil then more[key] = value end end
+      return more
+    end
+    assert.same(with { base_ms = 1, max_ms = 2, max_attempts = 3 },
+      retry("{ base_ms = 9, max_attempts = 3 }", "{ max_ms = 2 }", "{ base_ms = 1 }"))
+    assert.same(with { schedule_ms = { 5000, 300000 } }, retry("{ base_ms = 9 }", "{ '5s', '5m' }", "{}"))
+    assert.same(with { schedule_ms = { 5000 }, jitter = false }, retry("{ '5s' }", "{}", "{ jitter = false }"))
+    assert.same(with { base_ms = 7, max_ms = 300000 }, retry("{ '5s' }", "{}", "{ base_ms = 7 }"))
+  end)
+
+  it("of units are numbers", function()
+    local root = root_of("return { drain_timeout_ms = '2m', "
+      .. "http = { idle_timeout_ms = 5, max_body_bytes = '64KiB' }, " .. SOURCES .. " }")
+    assert.equal(120000, root.drain_timeout_ms)
+    assert.equal(5, root.http.idle_timeout_ms)
+    assert.equal(65536, root.http.max_body_bytes)
+  end)
+
+  it("of paths are relative to the file", function()
+    local function data_dir(file, text)
+      return root_of("return { data_dir = '" .. text .. "', " .. SOURCES .. " }", nil, true, file).data_dir
+    end
+    assert.equal("data", data_dir("config.lua", "data"))
+    assert.equal("/etc/lanegate/data", data_dir("/etc/lanegate/config.lua", "data"))
+    assert.equal("config/../x", data_dir("config/config.lua", "../x"))
+    assert.equal("/var/x", data_dir("config/config.lua", "/var/x"))
+  end)
+
+  it("of lists are marked as lists, even empty ones", function()
+    local root = root_of("return { " .. SOURCES .. " }")
+    assert.is_true(tree.is_list(root.egress.allow_private))
+    assert.is_true(tree.is_list(root.sources.shop.sinks))
+    assert.is_false(tree.is_list(root.sources))
+  end)
+end)
+
+describe("values from outside", function()
+  it("come from the environment and from files", function()
+    local host = fake_host.new { env = { DIR = "from-env", EMPTY = "" },
+      files = { ["/run/prefix"] = "from-file\n", ["/run/two"] = "x\n\n" } }
+    local root = root_of("return { data_dir = env 'DIR', sink_header_prefix = file '/run/prefix', "
+      .. "log = { level = env('LEVEL', 'warn') }, " .. SOURCES .. " }", host)
+    assert.equal("from-env", root.data_dir)
+    assert.equal("from-file", root.sink_header_prefix)
+    assert.equal("warn", root.log.level)
+    root_of("assert(file '/run/two' == 'x\\n') assert(env 'EMPTY' == '') return { " .. SOURCES .. " }", host)
+  end)
+
+  it("are not wanted by those who have no use for secrets", function()
+    local loaded = load_good([[
+      local port = env "PORT"
+      return { data_dir = env "DIR", http = { threads = tonumber(env "THREADS"), listen = "127.0.0.1:" .. port },
+        egress = env "EGRESS",
+        log = { level = env("LEVEL", "warn") },
+        sources = { shop = { verify = { type = "standard_webhooks", secret = env "SECRET" },
+          sinks = { { type = "http", url = "https://" .. env("HOST"):lower() .. "/x", secret = { "a", env "OTHER" },
+            timeout_ms = env "T" } } } } }
+    ]], fake_host.new { env = { DIR = "not read" } }, false)
+    local root = loaded.root
+    assert.equal("(env DIR)", root.data_dir)
+    assert.equal(2, root.http.threads)
+    assert.same({ "(env PORT)" }, root.http.listen)
+    assert.equal("warn", root.log.level)
+    assert.is_false(root.egress.allow_http)
+    assert.equal("(env HOST)", root.sources.shop.sinks[1].url)
+    assert.equal(5000, root.sources.shop.sinks[1].timeout_ms)
+  end)
+end)
+
+describe("the file's world", function()
+  it("has what computing needs", function()
+    local root = root_of([[
+      local names = {}
+      for _, name in ipairs { "b", "a" } do table.insert(names, name:upper()) end
+      table.sort(names, function(x, y) return x < y end)
+      local text = ("x-y"):gsub("%-", function() return "" end)
+      assert(select("#", pcall(error, "x")) == 2 and tostring(5) == "5" and tonumber("5") == 5 and math.max(1, 2) == 2)
+      return { data_dir = table.concat(names) .. text, sources = { shop = { sinks = { { type = "log" } } } } }
+    ]])
+    assert.equal("ABxy", root.data_dir)
+  end)
+
+  it("has nothing that reaches the machine, other code, or us", function()
+    local absent = "io os ffi jit debug package require module load loadstring loadfile dofile print collectgarbage newproxy "
+      .. "xpcall coroutine getfenv setfenv getmetatable setmetatable rawget rawset rawequal _G bit"
+    for name in absent:gmatch("%S+") do
+      root_of("assert(" .. name .. " == nil) return { " .. SOURCES .. " }")
+    end
+    root_of("assert(string.dump == nil and string.rep and math.random == nil) return { " .. SOURCES .. " }")
+    root_of("assert((''):rep(3) == '' and not (('').dump)) return { " .. SOURCES .. " }")
+  end)
+
+  it("can't change what others use", function()
+    root_of("string.format, table.concat, string.gsub = nil, nil, nil return { " .. SOURCES .. " }")
+    assert.equal("x", ("%s"):format("x"))
+    assert.equal("b", ("a"):gsub("a", "b"))
+  end)
+
+  it("does not nest callbacks of the C library", function()
+    local _, faults = config.load("local f\nf = function() local t = { 2, 1 } table.sort(t, f) return false end\nf()",
+      "config.lua", fake_host.new(), true)
+    assert.same({ "config.lua:2: table.sort can't be called inside its own callback here" }, faults)
+  end)
+end)
