@@ -14,7 +14,6 @@ Check.__index = Check
 
 -- The normal form of one value, or nil when it was refused (and reported) or when there is none.
 function Check:value(row, value, place)
-  self.lines[place.path] = place.line
   local kind = types[row.type]
   if not env.is_mark(value) then return kind.read(self, value, row, place) end
 
@@ -68,6 +67,7 @@ function Check:section(value, rows, place, how)
   if value == nil then value = {} end
   if type(value) ~= "table" then return self.faults:must(place, "a table", value) or nil end
 
+  self.lines[place.path] = place.line
   self:unknown_keys(value, rows, place, how.kind)
   local normal = {}
   for _, row in ipairs(rows) do

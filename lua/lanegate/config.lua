@@ -16,7 +16,7 @@ local report = require "lanegate.report"
 
 local config = {}
 
--- Gives { root, shown, lines } (normal form, what may be shown, the line of every path); or nil and the faults, one
+-- Gives { root, shown, lines } (normal form, what may be shown, the line of every table, by path); or nil and the faults, one
 -- text each. `file` is the path as the user gave it, `resolve` says whether env and file are wanted.
 function config.load(source, file, host, resolve)
   local faults = report.new(file)

@@ -37,8 +37,8 @@ struct script_config {
     const struct value *root; /* NULL when there are faults */
     const struct value
         *shown; /* root as it may be shown: what the schema does not mark as public is "(set)" */
-    const struct value
-        *lines; /* a map from paths ("sources.shop.verify") to lines, for whoever finds more faults */
+    const struct value *lines; /* a map from the paths of tables ("sources.shop.verify") to lines, for whoever
+                                  finds more faults */
     const char *const *faults;
     size_t fault_count;
 };

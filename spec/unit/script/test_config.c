@@ -119,7 +119,7 @@ static void a_small_file_has_every_default(void **ctx)
     assert_int_equal(in(f->config.root, "http", "max_body_bytes")->number, 25 << 20);
     assert_true(in(f->config.root, "http", "threads")->number >= 1);
     assert_true(in(f->config.root, "dispatch", "max_pending_bytes")->number >= 1 << 20);
-    assert_int_equal(value_int(f->config.lines, "http.idle_timeout_ms", 0), 1);
+    assert_int_equal(value_int(f->config.lines, "sources.demo.sinks.log", 0), 1);
 }
 
 static void the_environment_is_read_only_when_wanted(void **ctx)
