@@ -121,6 +121,7 @@ static void send(struct ask *ask)
 
 void admin_handle(void *ctx, const struct http_request *request)
 {
+    CHECK(request->loop == 0); /* one loop, one reader */
     struct ask ask = {.admin = ctx, .request = request, .status = 200, .arena = arena_new(4096)};
     ask.json = jsonw_on(&ask.body);
     decide(&ask);
