@@ -21,11 +21,12 @@ struct http_header {
  * it has answered already; what must live on is copied. */
 struct http_request {
     struct bytes method;
-    struct bytes path;                 /* raw target before '?' */
-    struct bytes query;                /* after it; absent when there is none */
-    struct bytes target;               /* whole */
-    const struct http_header *headers; /* as sent (names too), values trimmed; Host, Content-Length and
-                                          Transfer-Encoding included */
+    struct bytes path;   /* raw target before '?' */
+    struct bytes query;  /* after it; absent when there is none */
+    struct bytes target; /* whole */
+    const struct http_header
+        *headers; /* in the order sent, values trimmed. Names as sent, but that Host,
+                     Content-Length, Transfer-Encoding, Expect and Upgrade are spelled so */
     size_t header_count;
     struct bytes body;              /* never absent */
     struct bytes remote_ip;         /* text; v4-mapped as v4 */
@@ -39,8 +40,10 @@ struct http_request {
  * Must not block. */
 typedef void (*http_handler)(void *ctx, const struct http_request *request);
 
-/* A request refused by the wall itself (before any handler), for the metrics: a static reason such as
- * "bad_request", "invalid_header", "payload_too_large", "timeout", "memory". Loop thread. */
+/* A request refused by the wall itself (before any handler), for the metrics: a static reason, one of
+ * "bad_request", "invalid_header", "body_read_failed", "payload_too_large", "expectation_failed", "timeout"
+ * (head, body, or an answer not taken), "memory", "connections". A head that can't be parsed at all is
+ * answered by libh2o and not told. Loop thread; several may call at once. */
 typedef void (*http_on_refused)(void *ctx, const char *reason);
 
 struct http_options {
@@ -89,9 +92,11 @@ const char *http_reason(int status);
 /* First step of going down: accepts what waits in the backlog, closes the listeners; from now on every answer
  * closes its connection and idle ones are closed. Handlers still run. Any thread; returns at once. */
 void http_drain(struct http_server *server);
-/* True when http_drain was called and no exchange is open any more. */
+/* True when http_drain was called, the backlog is taken, no exchange is open, and no request is half here (of
+ * those that do not arrive for a second nobody waits). */
 bool http_drained(struct http_server *server);
-/* Stops the loops and frees everything. Every exchange must have been answered or dropped. */
+/* Stops the loops, closes what is still connected and frees everything. Every exchange must be answered or
+ * dropped by then, or be so within seconds by a thread that still runs. Not on a loop thread. */
 void http_close(struct http_server *server);
 
 #endif

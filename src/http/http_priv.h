@@ -1,12 +1,5 @@
 /* Inside the wall: a server, its loops, a connection and its one exchange. Everything here belongs to a
- * loop's thread unless it is atomic or a comment says otherwise.
- *
- *   http.c      open, drain, close              loop.c     a thread and its libh2o context, accepting
- *   listen.c    addresses                       conn.c     what we know of a connection, and its lingering
- * close head.c      the raw head, judged            request.c  from libh2o's request to ours exchange.c  the
- * answer, now or later        refuse.c   the wall's own answers, libh2o's turned into JSON sweep.c     time
- * and memory                 debts.c    what libh2o 2.2.5 would leave behind
- */
+ * loop's thread unless it is atomic or a comment says otherwise. README.md says what each file is. */
 #ifndef HTTP_HTTP_PRIV_H
 #define HTTP_HTTP_PRIV_H
 
@@ -20,7 +13,6 @@
 #include "http/http.h"
 #include "util/list.h"
 
-#define HTTP_ANSWER_HEADERS_MAX 16 /* beside content-type and what libh2o adds */
 #define HTTP_LISTENS_MAX 16
 #define HTTP_THREADS_MAX 256
 #define HTTP_LINGERS_MAX 256     /* a loop; beyond it a refused connection is closed at once */
@@ -81,6 +73,7 @@ struct http_loop {
     int listen_fds[HTTP_LISTENS_MAX]; /* until `listeners` take them over */
     h2o_socket_t *listeners[HTTP_LISTENS_MAX];
     bool accepting, accept_paused;
+    int64_t accept_paused_ms;
     h2o_context_t h2o;
     h2o_accept_ctx_t accept_ctx;
     h2o_multithread_receiver_t mailbox;

@@ -14,7 +14,8 @@
 #include "util/log.h"
 #include "util/mem.h"
 
-#define ACCEPTS_A_TURN 16 /* so that one loop does not take everything of a burst */
+#define ACCEPTS_A_TURN 16    /* so that one loop does not take everything of a burst */
+#define ACCEPT_PAUSE_MS 1000 /* when the system has no descriptor or memory left */
 #define WIND_DOWN_TURN_MS 10
 #define STOP_LIMIT_MS 10000 /* an exchange still open then was forgotten by its owner */
 
@@ -53,6 +54,7 @@ static void on_acceptable(h2o_socket_t *listener, const char *err)
 static void listeners_pause(struct http_loop *loop, bool pause)
 {
     loop->accept_paused = pause;
+    loop->accept_paused_ms = clock_mono_ms();
     for (size_t i = 0; loop->accepting && i < loop->server->options.listen_count; i++) {
         if (pause)
             h2o_socket_read_stop(loop->listeners[i]);
@@ -155,7 +157,7 @@ static void turn(struct http_loop *loop)
     if (!loop->draining && atomic_load_explicit(&loop->server->draining, memory_order_acquire))
         drain_begin(loop, now_ms);
     if (http_sweep_due(loop, now_ms)) {
-        if (loop->accept_paused)
+        if (loop->accept_paused && now_ms - loop->accept_paused_ms >= ACCEPT_PAUSE_MS)
             listeners_pause(loop, false);
         http_sweep(loop, now_ms);
     }
