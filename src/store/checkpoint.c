@@ -5,10 +5,11 @@
 #include "store/store_priv.h"
 #include "util/check.h"
 #include "util/clock.h"
+#include "util/log.h"
 
 /* Frames are pages; sizes in bytes. */
 enum {
-    ASK_BYTES = 8 << 20,    /* the thread copies when so much is new */
+    ASK_BYTES = 2 << 20,    /* the thread copies when so much is new */
     LONG_BYTES = 32 << 20,  /* from here on the writer wants the log to start again */
     LAST_BYTES = 3 << 20,   /* so much the writer copies itself: a few milliseconds */
     HARD_BYTES = 512 << 20, /* here the writer copies all that is left: slow, but bounded */
@@ -49,7 +50,14 @@ static void copy(struct checkpointer *log, sqlite3 *handle)
     pthread_mutex_lock(&log->lock);
     if (rc == SQLITE_OK && round == log->round)
         log->copied = copied;
+    bool news = log->failing != (rc != SQLITE_OK);
+    log->failing = rc != SQLITE_OK;
     pthread_mutex_unlock(&log->lock);
+    /* Nothing is lost, but the log grows. */
+    if (news)
+        log_event(rc == SQLITE_OK ? LOG_INFO : LOG_ERROR,
+                  rc == SQLITE_OK ? "store_checkpoint_ok" : "store_checkpoint_failed",
+                  LOG_STR("reason", sqlite3_errstr(rc)));
 }
 
 void checkpoint_finish(struct store *store)
@@ -80,6 +88,7 @@ static void *checkpointer_main(void *arg)
         int rc = 0;
         while (!log->stop && !log->asked && rc == 0)
             rc = pthread_cond_timedwait(&log->wake, &log->lock, &until);
+        log->asked = false; /* what is committed from here on may ask again */
         if (log->stop || log->frames == log->copied)
             continue;
         pthread_mutex_unlock(&log->lock);
@@ -89,7 +98,6 @@ static void *checkpointer_main(void *arg)
         pthread_mutex_unlock(&log->copying);
 
         pthread_mutex_lock(&log->lock);
-        log->asked = false;
     }
     pthread_mutex_unlock(&log->lock);
     return NULL;

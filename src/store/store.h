@@ -42,6 +42,7 @@ struct store_hook {
     void (*done)(struct store_hook *hook, enum status status);
     void *ctx;
     uint32_t tenant;   /* out: store_tenant_name; set before committed() */
+    uint32_t source;   /* the store's */
     struct bytes head; /* the store's: the encoded envelope, in the envelope's own arena */
 };
 
@@ -150,8 +151,8 @@ struct store_owed {
 enum status store_scan(struct store *store, bool (*each)(void *ctx, const struct store_owed *row), void *ctx,
                        struct error *err);
 
-/* Reading beside the writer: one reader a thread. A call never holds a read transaction longer than it lasts,
- * and a listing stops at its limit. */
+/* Reading beside the writer: one reader a thread, closed before store_close. A call never holds a read
+ * transaction longer than it lasts, and a listing stops at its limit. */
 struct store_reader;
 enum status store_reader_open(struct store *store, struct store_reader **out, struct error *err);
 void store_reader_close(struct store_reader *reader);

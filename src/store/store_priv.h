@@ -213,7 +213,7 @@ struct checkpointer {
     struct db db;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    bool stop, asked;
+    bool stop, asked, failing;
     uint64_t round;         /* counts the restarts of the log */
     int64_t frames, copied; /* in the log; of them in the database */
     int64_t page_size;

@@ -33,6 +33,18 @@ static void leave_queue(struct store *store, const struct store_hook *hook)
     atomic_fetch_sub(&store->queue.hooks, 1);
 }
 
+/* Numbers for its names. False for a stranger's tenant when there are too many already: this hook's fault,
+ * and not to be paid for by its neighbours. */
+static bool name_hook(struct store *store, struct store_hook *hook)
+{
+    const struct envelope *envelope = hook->envelope;
+    const struct name *tenant = names_add(&store->names, NAME_TENANT, envelope->tenant, BYTES_NONE);
+    const struct name *source = names_add(&store->names, NAME_SOURCE, envelope->source, BYTES_NONE);
+    hook->tenant = tenant ? tenant->id : 0;
+    hook->source = source ? source->id : 0;
+    return tenant && source;
+}
+
 static void form_batch(struct store *store)
 {
     struct writer *writer = &store->writer;
@@ -45,7 +57,10 @@ static void form_batch(struct store *store)
             break;
         list_remove(&hook->node);
         leave_queue(store, hook);
-        writer->batch[writer->batch_len++] = hook;
+        if (name_hook(store, hook))
+            writer->batch[writer->batch_len++] = hook;
+        else
+            hook->done(hook, STATUS_UNAVAILABLE);
     }
 }
 
@@ -65,21 +80,15 @@ static bool insert_rows(sqlite3_stmt *insert, const struct store_hook *hook, uin
     return true;
 }
 
-static bool insert_hook(struct store *store, struct store_hook *hook, uint64_t seq)
+static bool insert_hook(struct store *store, const struct store_hook *hook, uint64_t seq)
 {
     const struct envelope *envelope = hook->envelope;
-    const struct name *tenant = names_add(&store->names, NAME_TENANT, envelope->tenant, BYTES_NONE);
-    const struct name *source = names_add(&store->names, NAME_SOURCE, envelope->source, BYTES_NONE);
-    if (!tenant || !source)
-        return false;
-    hook->tenant = tenant->id;
-
     sqlite3_stmt *insert = store->writer.db.sql[WRITER_HOOK];
     sqlite3_bind_int64(insert, 1, (int64_t)seq);
     sqlite3_bind_blob(insert, 2, envelope->id.bytes, sizeof envelope->id.bytes, SQLITE_STATIC);
     sqlite3_bind_int64(insert, 3, envelope->received_at_ms);
-    sqlite3_bind_int64(insert, 4, tenant->id);
-    sqlite3_bind_int64(insert, 5, source->id);
+    sqlite3_bind_int64(insert, 4, hook->tenant);
+    sqlite3_bind_int64(insert, 5, hook->source);
     db_bind(insert, 6, hook->head);
     db_bind(insert, 7, envelope->body.at ? envelope->body : BYTES(""));
     return db_run(insert) && insert_rows(store->writer.db.sql[WRITER_ROW], hook, seq);
