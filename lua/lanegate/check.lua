@@ -52,7 +52,8 @@ function Check:unknown_keys(value, rows, place, kind)
     local row = row_named(rows, key)
     local at = report.member(place, key)
     if not row then
-      self.faults:add(at, "is not an option here" .. report.did_you_mean(key, names_of(rows, kind)))
+      local hint = self.faults:full() and "" or report.did_you_mean(key, names_of(rows, kind))
+      self.faults:add(at, "is not an option here" .. hint)
     elseif row.sink and kind and row.sink ~= kind then
       self.faults:add(at, ("is an option of %s sinks, not of %s sinks"):format(row.sink, kind))
     elseif row.later then

@@ -12,7 +12,8 @@ local tree = require "lanegate.tree"
 
 local keys = {}
 
-local SEGMENTS_MAX, ITEMS_MAX, GLOBS_MAX, FIRST_DEPTH_MAX = 64, 16, 64, 8
+-- A table may hold itself, so that depth alone bounds nothing.
+local SEGMENTS_MAX, KEYS_MAX, FIRST_DEPTH_MAX, GLOBS_MAX, ARGS_MAX, ARGS_DEPTH_MAX = 64, 64, 8, 64, 1000, 16
 
 -- Each kind is named by the member that makes it one.
 local KINDS = {
@@ -59,16 +60,18 @@ local function json_path(check, value, place)
   return segments
 end
 
--- The arguments of a Lua key: any tree of plain values.
-local function plain_tree(check, value, place, depth)
+-- The arguments of a Lua key: any tree of plain values. `left`: how many more there may be.
+local function plain_tree(check, value, place, depth, left)
+  left.count = left.count - 1
   if type(value) ~= "table" then
     if type(value) == "string" or type(value) == "number" or type(value) == "boolean" then return value end
     return check.faults:must(place, "a plain value", value) or nil
   end
-  if depth > 16 then return check.faults:add(place, "is nested too deep") or nil end
+  if depth > ARGS_DEPTH_MAX then return check.faults:add(place, "is nested too deep") or nil end
   local out = tree.looks_like_list(value) and tree.list() or {}
   for _, key in ipairs(tree.sorted_keys(value)) do
-    out[key] = plain_tree(check, value[key], report.member(place, key), depth + 1)
+    if left.count <= 0 then break end
+    out[key] = plain_tree(check, value[key], report.member(place, key), depth + 1, left)
   end
   return out
 end
@@ -92,7 +95,12 @@ local function lua_key(check, value, place)
     good = check.faults:must(at.args, "a list of arguments", args)
   end
   if not good then return nil end
-  return { kind = "script", module = module, call = call, args = plain_tree(check, args or {}, at.args, 0) }
+  local left = { count = ARGS_MAX + 1 }
+  args = plain_tree(check, args or {}, at.args, 0, left)
+  if left.count <= 0 then
+    return check.faults:add(at.args, ("holds too many values, at most %d are allowed"):format(ARGS_MAX)) or nil
+  end
+  return { kind = "script", module = module, call = call, args = args }
 end
 
 local read = {}
@@ -119,18 +127,19 @@ function read.lua(check, value, place)
   return key
 end
 
-function read.first(check, value, place, depth)
+function read.first(check, value, place, depth, left)
   local at = report.member(place, "first")
   local given = value.first
   if not tree.looks_like_list(given) then return check.faults:must(at, "a list of keys", given) or nil end
   if #given == 0 then return check.faults:add(at, "is empty: it needs at least one key") or nil end
-  if #given > ITEMS_MAX then
-    return check.faults:add(at, ("has %d keys, at most %d are allowed"):format(#given, ITEMS_MAX)) or nil
-  end
   if depth == FIRST_DEPTH_MAX then return check.faults:add(at, "is nested too deep") or nil end
   local items = tree.list()
   for i, item in ipairs(given) do
-    items[#items + 1] = keys.read(check, item, report.member(at, i), depth + 1)
+    left.count = left.count - 1
+    if left.count < 0 then
+      return left.count == -1 and check.faults:add(at, ("holds too many keys, at most %d are allowed"):format(KEYS_MAX)) or nil
+    end
+    items[#items + 1] = keys.read(check, item, report.member(at, i), depth + 1, left)
   end
   return { kind = "first", items = items }
 end
@@ -153,8 +162,8 @@ local function kinds_of(value)
   return kinds, strays
 end
 
--- `depth`: how many first are around it.
-function keys.read(check, value, place, depth)
+-- Inside a first, `depth` says how many are around it, and `left` how many more keys there may be in all.
+function keys.read(check, value, place, depth, left)
   if type(value) ~= "table" or next(value) == nil then
     return check.faults:must(place, "a key such as " .. FORMS, value) or nil
   end
@@ -172,7 +181,7 @@ function keys.read(check, value, place, depth)
     check.faults:add(report.member(place, stray), ("is not an option of a %s key%s"):format(kinds[1],
       report.did_you_mean(stray, KINDS[kinds[1]].members)))
   end
-  return read[kinds[1]](check, value, place, depth or 0)
+  return read[kinds[1]](check, value, place, depth or 0, left or { count = KEYS_MAX })
 end
 
 function keys.read_filter(check, value, place)

@@ -9,6 +9,7 @@ local env = require "lanegate.env"
 local report = {}
 
 local SHOWN_MAX = 60
+local FAULTS_MAX = 1000 -- a file that a program has written can be wrong in every line
 
 -- A value as it may be shown: short, on one line.
 function report.show(value)
@@ -82,11 +83,20 @@ Faults.__index = Faults
 
 -- `file` is how the file is named in front of each line.
 function report.new(file)
-  return setmetatable({ file = file, list = {} }, Faults)
+  return setmetatable({ file = file, list = {}, more = 0 }, Faults)
+end
+
+-- Beyond a bound faults are only counted.
+function Faults:full()
+  return #self.list >= FAULTS_MAX
 end
 
 -- `text` goes on the sentence that the path begins; always false, so that `return faults:add(...)` reads well.
 function Faults:add(place, text)
+  if self:full() then
+    self.more = self.more + 1
+    return false
+  end
   local where = place.path ~= "" and place.path .. ": " or ""
   self.list[#self.list + 1] = { line = place.line, text = where .. text, number = #self.list + 1 }
   return false
@@ -108,6 +118,7 @@ function Faults:lines()
     -- One fault is one line, whatever it quotes.
     out[i] = where .. ": " .. fault.text:gsub("%c", " ")
   end
+  if self.more > 0 then out[#out + 1] = ("%s: and %d more faults"):format(self.file, self.more) end
   return out
 end
 

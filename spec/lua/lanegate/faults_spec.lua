@@ -383,6 +383,22 @@ describe("a fault", function()
     assert.same({ 'config.lua:1: log.level: must be "debug", "info", "warn" or "error", got "a\\10b\\27[31m"' }, faults)
   end)
 
+  it("is counted when there are too many", function()
+    local faults = faults_of("local t = { " .. SOURCES .. " }\nfor i = 1, 1200 do t['x' .. i] = i end\nreturn t")
+    assert.equal(1001, #faults)
+    assert.equal("config.lua: and 200 more faults", faults[1001])
+  end)
+
+  it("is found in tables that hold themselves", function()
+    local faults = faults_of("local t = {} t.first = { t, t, t, t, t, t, t, t }\n"
+      .. sink "{ type = 'log', ordered = true, ordering_key = t }")
+    assert.matches("nested too deep", faults[1])
+    assert.matches("holds too many keys, at most 64 are allowed", faults[#faults])
+    faults = faults_of("local t = {} for i = 1, 30 do t[i] = t end\n"
+      .. sink "{ type = 'log', ordered = true, ordering_key = { lua = 'm', call = 'f', args = t } }")
+    assert.matches("holds too many values, at most 1000 are allowed", faults[#faults])
+  end)
+
   it("names the file as it was given", function()
     local _, faults = config.load("return 5", "/etc/lanegate/config.lua", fake_host.new(), true)
     assert.matches("^/etc/lanegate/config.lua: must return one table", faults[1])
