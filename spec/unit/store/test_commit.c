@@ -324,6 +324,48 @@ static void stopping_commits_what_is_queued(void **state)
     assert_int_not_equal(access(path, F_OK), 0);
 }
 
+/* Bodies over many pages, in batches that are cut by their bytes. */
+static void large_bodies_come_back_whole(void **state)
+{
+    struct store_options options = rig_options(*state);
+    options.max_batch_bytes = 1 << 20;
+    struct store *store = rig_start(&options);
+    struct rig_hook *hooks[12];
+    for (int i = 0; i < 12; i++) {
+        hooks[i] = rig_hook_new((size_t)i * 400001);
+        memset((char *)hooks[i]->hook.envelope->body.at, 'a' + i, (size_t)i * 400001);
+        assert_int_equal(store_commit(store, &hooks[i]->hook), STATUS_OK);
+    }
+    struct store_reader *reader = reader_of(store);
+    for (int i = 0; i < 12; i++) {
+        struct envelope *back;
+        assert_true(rig_wait_done(hooks[i]));
+        assert_int_equal(store_read_hook(reader, hooks[i]->seq, &back), STATUS_OK);
+        assert_true(bytes_eq(back->body, hooks[i]->hook.envelope->body));
+        envelope_unref(back);
+        rig_hook_free(hooks[i]);
+    }
+    store_reader_close(reader);
+    store_close(store);
+}
+
+static void the_log_starts_again_under_load(void **state)
+{
+    struct store_options options = rig_options(*state);
+    struct store *store = rig_start(&options);
+    struct store_stats stats;
+    int64_t longest = 0, written = 0;
+    while (written < 150 << 20) {
+        rig_put_many(store, sink_of(store, "billing"), 20000, 50);
+        written += 20000 * 50;
+        store_stats(store, &stats);
+        longest = stats.log_bytes > longest ? stats.log_bytes : longest;
+    }
+    assert_true(longest > 16 << 20);
+    assert_true(longest < 96 << 20);
+    store_close(store);
+}
+
 static void metrics_count_commits(void **state)
 {
     struct metrics *metrics = metrics_new();
@@ -372,6 +414,8 @@ int main(void)
         WITH_DIR(a_hook_over_a_bound_is_not_taken),
         WITH_DIR(a_full_disk_is_said_before_anything_is_promised),
         WITH_DIR(stopping_commits_what_is_queued),
+        WITH_DIR(large_bodies_come_back_whole),
+        WITH_DIR(the_log_starts_again_under_load),
         WITH_DIR(metrics_count_commits),
         WITH_DIR(another_program_s_database_is_left_alone),
     };
