@@ -112,8 +112,8 @@ void http_conn_open(struct http_loop *loop, h2o_socket_t *sock)
     if (atomic_fetch_add_explicit(&server->connections, 1, memory_order_relaxed) >=
         server->options.max_connections) {
         atomic_fetch_sub_explicit(&server->connections, 1, memory_order_relaxed);
-        h2o_socket_close(sock);
         http_refuse_count(server, "connections");
+        h2o_socket_close(sock);
         return;
     }
     struct http_conn *conn = mem_zalloc(sizeof *conn);

@@ -24,9 +24,9 @@ struct http_request {
     struct bytes path;   /* raw target before '?' */
     struct bytes query;  /* after it; absent when there is none */
     struct bytes target; /* whole */
-    const struct http_header
-        *headers; /* in the order sent, values trimmed. Names as sent, but that Host,
-                     Content-Length, Transfer-Encoding, Expect and Upgrade are spelled so */
+    /* In the order sent, values trimmed. Names as sent, but that Host, Content-Length, Transfer-Encoding,
+     * Expect and Upgrade are spelled so. */
+    const struct http_header *headers;
     size_t header_count;
     struct bytes body;              /* never absent */
     struct bytes remote_ip;         /* text; v4-mapped as v4 */
@@ -71,16 +71,18 @@ enum status http_open(const struct http_options *options, struct http_server **o
 const char *http_address(const struct http_server *server, size_t i);
 unsigned http_threads(const struct http_server *server);
 
-/* Answers: any thread, exactly once an exchange; headers and body are copied before it returns. Answers given
- * in a row wake a loop once. The client may be gone: then nothing happens. `type` NULL means
- * application/json. */
+/* Answers: any thread, exactly once an exchange; everything is copied before it returns. On the loop's own
+ * thread the answer is sent at once; answers given in a row by another thread wake a loop once. The client
+ * may be gone: then nothing happens. 204 and 304 have no body, nor has an answer to HEAD. The connection of a
+ * chunked request is closed behind its answer in any case. */
+#define HTTP_ANSWER_HEADERS_MAX 16
 struct http_answer {
     int status;
-    const char *type;
+    const char *type; /* NULL: application/json */
     struct bytes body;
-    const struct http_header *headers;
-    size_t header_count;
-    bool close; /* close the connection behind it */
+    const struct http_header *headers; /* clean: what comes from a request is percent-encoded */
+    size_t header_count;               /* at most HTTP_ANSWER_HEADERS_MAX */
+    bool close;                        /* close the connection behind it */
 };
 void http_answer(struct http_exchange *exchange, const struct http_answer *answer);
 /* Closes the connection without an answer. Any thread. Instead of http_answer. */

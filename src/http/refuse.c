@@ -31,9 +31,9 @@ static void refuse(struct http_conn *conn, h2o_req_t *req, int status, const cha
 {
     struct buf json = {0};
     write_json(&json, reason, name, text, number);
+    http_refuse_count(conn->loop->server, reason);
     http_exchange_refuse(conn, req, status, buf_bytes(&json));
     buf_free(&json);
-    http_refuse_count(conn->loop->server, reason);
 }
 
 void http_refuse_bad_request(struct http_conn *conn, h2o_req_t *req)

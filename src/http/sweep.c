@@ -63,8 +63,8 @@ static int64_t limit_ms(const struct http_options *options, enum http_phase phas
 
 static void cut_off(struct http_conn *conn, const char *reason)
 {
-    http_conn_shut(conn, true);
     http_refuse_count(conn->loop->server, reason);
+    http_conn_shut(conn, true);
 }
 
 /* Kept connections that say nothing are closed at once, new ones get the grace to say their first word, as
