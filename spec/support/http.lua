@@ -50,7 +50,7 @@ end
 
 -- The bytes of a request; headers are given as a map or as a list of { name, value }.
 function http.request(method, path, headers, body)
-  local lines = { ("%s %s HTTP/1.1"):format(method, path), "Host: gateway" }
+  local lines = { ("%s %s HTTP/1.1"):format(method, path), "Host: " .. (headers and headers.Host or "localhost") }
   for name, value in pairs(headers or {}) do
     if type(value) == "table" then name, value = value[1], value[2] end
     lines[#lines + 1] = name .. ": " .. value

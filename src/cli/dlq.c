@@ -2,13 +2,13 @@
 #include "cli/lane_name.h"
 #include "cli/show.h"
 
-static const struct table_column columns[] = {{"DEAD FOR", true}, {"TENANT", false}, {"LANE", false},
-                                              {"STATE", false},   {"HOOK", false},   {"CLASS", false},
-                                              {"ATTEMPTS", true}, {"REASON", false}};
+static const struct grid_column columns[] = {{"DEAD FOR", true}, {"TENANT", false}, {"LANE", false},
+                                             {"STATE", false},   {"HOOK", false},   {"CLASS", false},
+                                             {"ATTEMPTS", true}, {"REASON", false}};
 
 static void print(const json_t *answer)
 {
-    struct table *table = table_new(columns, sizeof columns / sizeof columns[0]);
+    struct grid *table = grid_new(columns, sizeof columns / sizeof columns[0]);
     size_t i;
     const json_t *entry;
     json_array_foreach(json_object_get(answer, "entries"), i, entry)
@@ -23,7 +23,7 @@ static void print(const json_t *answer)
         show_cell_text(table, entry, "reason");
     }
     show_list(table, answer, "entries", "dead letters");
-    table_free(table);
+    grid_free(table);
 }
 
 static int list(int argc, char **argv)

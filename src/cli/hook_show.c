@@ -30,13 +30,13 @@ static void print_headers(const json_t *hook, FILE *out)
     }
 }
 
-static const struct table_column columns[] = {{"SINK", false},  {"KEY", false},    {"LANE", false},
-                                              {"STATE", false}, {"CLASS", false},  {"ATTEMPTS", true},
-                                              {"DUE IN", true}, {"CHANGED", true}, {"LAST ERROR", false}};
+static const struct grid_column columns[] = {{"SINK", false},  {"KEY", false},    {"LANE", false},
+                                             {"STATE", false}, {"CLASS", false},  {"ATTEMPTS", true},
+                                             {"DUE IN", true}, {"CHANGED", true}, {"LAST ERROR", false}};
 
 static void print_rows(const json_t *hook, FILE *out)
 {
-    struct table *table = table_new(columns, sizeof columns / sizeof columns[0]);
+    struct grid *table = grid_new(columns, sizeof columns / sizeof columns[0]);
     size_t i;
     const json_t *row;
     json_array_foreach(json_object_get(hook, "rows"), i, row)
@@ -53,10 +53,10 @@ static void print_rows(const json_t *hook, FILE *out)
     }
     fputs("\ndeliveries\n", out);
     if (i)
-        table_print(table, out, table_width(out));
+        grid_print(table, out, grid_width(out));
     else
         fputs("none: every sink's filter left this hook out\n", out);
-    table_free(table);
+    grid_free(table);
 }
 
 void hook_show(const json_t *hook, FILE *out)

@@ -8,13 +8,13 @@
 #include "util/mem.h"
 #include "util/uuid.h"
 
-static const struct table_column columns[] = {{"RECEIVED", false}, {"TENANT", false}, {"SOURCE", false},
-                                              {"HOOK", false},     {"SIZE", true},    {"DELIVERED", true},
-                                              {"DEAD", true}};
+static const struct grid_column columns[] = {{"RECEIVED", false}, {"TENANT", false}, {"SOURCE", false},
+                                             {"HOOK", false},     {"SIZE", true},    {"DELIVERED", true},
+                                             {"DEAD", true}};
 
 static void print(const json_t *answer)
 {
-    struct table *table = table_new(columns, sizeof columns / sizeof columns[0]);
+    struct grid *table = grid_new(columns, sizeof columns / sizeof columns[0]);
     size_t i;
     const json_t *hook;
     json_array_foreach(json_object_get(answer, "hooks"), i, hook)
@@ -24,11 +24,11 @@ static void print(const json_t *answer)
         show_cell_text(table, hook, "source");
         show_cell_text(table, hook, "id");
         show_cell_bytes(table, show_int(hook, "size"));
-        table_cell(table, "%lld/%lld", (long long)show_int(hook, "done"), (long long)show_int(hook, "rows"));
+        grid_cell(table, "%lld/%lld", (long long)show_int(hook, "done"), (long long)show_int(hook, "rows"));
         show_cell_int(table, hook, "dead");
     }
     show_list(table, answer, "hooks", "hooks");
-    table_free(table);
+    grid_free(table);
 }
 
 static int list(int argc, char **argv)

@@ -2,13 +2,13 @@
 #include "cli/lane_name.h"
 #include "cli/show.h"
 
-static const struct table_column columns[] = {{"TENANT", false}, {"LANE", false},      {"STATE", false},
-                                              {"DEPTH", true},   {"AGE", true},        {"ATTEMPTS", true},
-                                              {"DUE IN", true},  {"LAST ERROR", false}};
+static const struct grid_column columns[] = {{"TENANT", false}, {"LANE", false},      {"STATE", false},
+                                             {"DEPTH", true},   {"AGE", true},        {"ATTEMPTS", true},
+                                             {"DUE IN", true},  {"LAST ERROR", false}};
 
 static void print(const json_t *answer)
 {
-    struct table *table = table_new(columns, sizeof columns / sizeof columns[0]);
+    struct grid *table = grid_new(columns, sizeof columns / sizeof columns[0]);
     size_t i;
     const json_t *lane;
     json_array_foreach(json_object_get(answer, "lanes"), i, lane)
@@ -24,7 +24,7 @@ static void print(const json_t *answer)
         show_cell_text(table, head, "last_error");
     }
     show_list(table, answer, "lanes", "lanes");
-    table_free(table);
+    grid_free(table);
 }
 
 static int run(int argc, char **argv)

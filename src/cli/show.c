@@ -23,32 +23,32 @@ int64_t show_int(const json_t *object, const char *name)
     return json_integer_value(json_object_get(object, name));
 }
 
-void show_cell_text(struct table *table, const json_t *object, const char *name)
+void show_cell_text(struct grid *table, const json_t *object, const char *name)
 {
-    table_cell(table, "%s", show_text(object, name));
+    grid_cell(table, "%s", show_text(object, name));
 }
 
-void show_cell_int(struct table *table, const json_t *object, const char *name)
+void show_cell_int(struct grid *table, const json_t *object, const char *name)
 {
-    table_cell(table, "%lld", (long long)show_int(object, name));
+    grid_cell(table, "%lld", (long long)show_int(object, name));
 }
 
-void show_cell_age(struct table *table, int64_t since_ms)
+void show_cell_age(struct grid *table, int64_t since_ms)
 {
     char text[32] = "";
     int64_t age_ms = clock_unix_ms() - since_ms;
     if (since_ms)
         units_format_ms(age_ms > 0 ? age_ms : 0, text);
-    table_cell(table, "%s", text);
+    grid_cell(table, "%s", text);
 }
 
-void show_cell_due(struct table *table, int64_t at_ms)
+void show_cell_due(struct grid *table, int64_t at_ms)
 {
     char text[32] = "";
     int64_t wait_ms = at_ms - clock_unix_ms();
     if (at_ms && wait_ms > 0)
         units_format_ms(wait_ms, text);
-    table_cell(table, "%s", !at_ms || wait_ms > 0 ? text : "now");
+    grid_cell(table, "%s", !at_ms || wait_ms > 0 ? text : "now");
 }
 
 void show_time(int64_t at_ms, char out[32])
@@ -59,26 +59,25 @@ void show_time(int64_t at_ms, char out[32])
         snprintf(out, 32, "%lld", (long long)at_ms);
 }
 
-void show_cell_time(struct table *table, int64_t at_ms)
+void show_cell_time(struct grid *table, int64_t at_ms)
 {
     char text[32] = "";
     if (at_ms)
         show_time(at_ms, text);
-    table_cell(table, "%s", text);
+    grid_cell(table, "%s", text);
 }
 
-void show_cell_bytes(struct table *table, int64_t bytes)
+void show_cell_bytes(struct grid *table, int64_t bytes)
 {
     char text[32];
     units_format_bytes(bytes, text);
-    table_cell(table, "%s", text);
+    grid_cell(table, "%s", text);
 }
 
-void show_cell_lane(struct table *table, const json_t *entry)
+void show_cell_lane(struct grid *table, const json_t *entry)
 {
     const char *key = show_text(entry, "key");
-    table_cell(table, "%s/%s%s%s", show_text(entry, "source"), show_text(entry, "sink"), *key ? "/" : "",
-               key);
+    grid_cell(table, "%s/%s%s%s", show_text(entry, "source"), show_text(entry, "sink"), *key ? "/" : "", key);
 }
 
 const char *show_moment(const char *text, char buffer[24])
@@ -91,13 +90,13 @@ const char *show_moment(const char *text, char buffer[24])
     return buffer;
 }
 
-void show_list(const struct table *table, const json_t *answer, const char *array, const char *many)
+void show_list(const struct grid *table, const json_t *answer, const char *array, const char *many)
 {
     size_t shown = json_array_size(json_object_get(answer, array));
     const json_t *total = json_object_get(answer, "total");
     const char *next = show_text(answer, "next_cursor");
     if (shown)
-        table_print(table, stdout, table_width(stdout));
+        grid_print(table, stdout, grid_width(stdout));
     fflush(stdout);
     if (!shown)
         fprintf(stderr, "no %s\n", many);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "cli/client.h"
-#include "cli/table.h"
+#include "cli/grid.h"
 
 /* The document on one line of stdout. */
 void show_json(const json_t *document);
@@ -17,14 +17,14 @@ const char *show_text(const json_t *object, const char *name);
 int64_t show_int(const json_t *object, const char *name);
 
 /* Cells. Times are unix ms; 0 gives "-". */
-void show_cell_text(struct table *table, const json_t *object, const char *name);
-void show_cell_int(struct table *table, const json_t *object, const char *name);
-void show_cell_age(struct table *table, int64_t since_ms); /* "12 s" ago */
-void show_cell_due(struct table *table, int64_t at_ms);    /* "3 s", or "now" */
-void show_cell_time(struct table *table, int64_t at_ms);   /* "2026-07-01 12:00:00Z" */
-void show_cell_bytes(struct table *table, int64_t bytes);
+void show_cell_text(struct grid *table, const json_t *object, const char *name);
+void show_cell_int(struct grid *table, const json_t *object, const char *name);
+void show_cell_age(struct grid *table, int64_t since_ms); /* "12 s" ago */
+void show_cell_due(struct grid *table, int64_t at_ms);    /* "3 s", or "now" */
+void show_cell_time(struct grid *table, int64_t at_ms);   /* "2026-07-01 12:00:00Z" */
+void show_cell_bytes(struct grid *table, int64_t bytes);
 /* source/sink/key of an entry; source/sink for a keyless lane and an unordered sink. */
-void show_cell_lane(struct table *table, const json_t *entry);
+void show_cell_lane(struct grid *table, const json_t *entry);
 
 /* "2026-07-01 12:00:00Z" */
 void show_time(int64_t at_ms, char out[32]);
@@ -49,6 +49,6 @@ struct listing {
 int show_listing(const struct listing *listing);
 
 /* Prints table, and on stderr what is beyond it: "100 of 2345 lanes; --cursor ... goes on", or "no lanes". */
-void show_list(const struct table *table, const json_t *answer, const char *array, const char *many);
+void show_list(const struct grid *table, const json_t *answer, const char *array, const char *many);
 
 #endif

@@ -1,9 +1,9 @@
 /* lanegate sinks: every sink, how much waits for it, and whether its breaker is open. */
 #include "cli/show.h"
 
-static const struct table_column columns[] = {{"SINK", false},    {"TYPE", false},   {"ORDERED", false},
-                                              {"PENDING", true},  {"RUNNING", true}, {"DEAD", true},
-                                              {"BREAKER", false}, {"OLDEST", true},  {"LAST ERROR", false}};
+static const struct grid_column columns[] = {{"SINK", false},    {"TYPE", false},   {"ORDERED", false},
+                                             {"PENDING", true},  {"RUNNING", true}, {"DEAD", true},
+                                             {"BREAKER", false}, {"OLDEST", true},  {"LAST ERROR", false}};
 
 /* A sink that was stopped by a person, or by its own configuration, says so where the breaker stands. */
 static const char *breaker_of(const json_t *sink)
@@ -17,23 +17,23 @@ static const char *breaker_of(const json_t *sink)
 
 static void print(const json_t *answer)
 {
-    struct table *table = table_new(columns, sizeof columns / sizeof columns[0]);
+    struct grid *table = grid_new(columns, sizeof columns / sizeof columns[0]);
     size_t i;
     const json_t *sink;
     json_array_foreach(json_object_get(answer, "sinks"), i, sink)
     {
         show_cell_lane(table, sink);
         show_cell_text(table, sink, "type");
-        table_cell(table, "%s", json_is_true(json_object_get(sink, "ordered")) ? "yes" : "no");
+        grid_cell(table, "%s", json_is_true(json_object_get(sink, "ordered")) ? "yes" : "no");
         show_cell_int(table, sink, "pending");
         show_cell_int(table, sink, "running");
         show_cell_int(table, sink, "dead");
-        table_cell(table, "%s", breaker_of(sink));
+        grid_cell(table, "%s", breaker_of(sink));
         show_cell_age(table, show_int(sink, "oldest_at"));
         show_cell_text(table, sink, "last_error");
     }
     show_list(table, answer, "sinks", "sinks");
-    table_free(table);
+    grid_free(table);
 }
 
 static int run(int argc, char **argv)

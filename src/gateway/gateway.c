@@ -116,7 +116,7 @@ static enum status open_sinks(struct gateway *g, struct error *err)
                                                      .type = sink->transport.type,
                                                      .ordered = sink->order.ordered,
                                                      .concurrency = sink->policy.concurrency};
-            g->ingest_sinks[at] = (struct ingest_sink){.id = id, .name = sink->name};
+            g->ingest_sinks[at] = (struct ingest_sink){.id = id, .name = sink->name, .key = sink->order.key};
         }
     }
     return STATUS_OK;
@@ -201,6 +201,8 @@ static enum status open_back(struct gateway *g, struct error *err)
         .metrics = g->metrics,
         .tokens = g->tokens,
         .token_count = config->token_count,
+        .listen = config->admin.listen,
+        .listen_count = config->admin.listen_count,
         .sinks = g->admin_sinks,
         .sink_count = g->sink_count,
         .config_json = write_config,

@@ -26,7 +26,6 @@ static void open_sinks(struct ingest *ingest, struct entry *entry)
         for (int r = MISSING_NOTHING + 1; r < MISSING_REASON_COUNT; r++)
             sink->missing[r] = metrics_series3(metrics, METRIC_DISPATCH_KEY_MISSING, source->name, name,
                                                missing_reason_name((enum missing_reason)r));
-        order_watch_init(&sink->watch, source->plan, i);
     }
 }
 
@@ -145,9 +144,6 @@ void ingest_handle(void *ctx, const struct http_request *request)
         refuse_early(ingest, request, REFUSE_METHOD_NOT_ALLOWED, NULL);
     else if (ingest->draining && request->kept)
         refuse_early(ingest, request, REFUSE_DRAINING, NULL);
-    else if (request->invalid_header.at)
-        refuse_early(ingest, request, REFUSE_INVALID_HEADER,
-                     &(struct refusal_detail){.name = "header", .value = request->invalid_header});
     else if (request->body.len > ingest->options.max_body_bytes)
         refuse_early(
             ingest, request, REFUSE_PAYLOAD_TOO_LARGE,

@@ -19,6 +19,7 @@ enum ingest_on_failure { INGEST_REJECT, INGEST_ACCEPT_FLAG };
 struct ingest_sink {
     uint32_t id; /* store_sink_id */
     const char *name;
+    const struct key_spec *key; /* for the warning of rule 6; NULL: none */
 };
 
 /* One source. The sinks stand in the order of the plan. */

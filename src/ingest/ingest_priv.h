@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 
 #include "ingest/ingest.h"
-#include "order/watch.h"
 
 /* Every answer that is not a success. One row: enumerator, code, HTTP status, Retry-After in seconds (0:
  * none). */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "util/clock.h"
+#include "util/log.h"
 
 /* From the complete request to its answer. */
 struct intake {
@@ -52,6 +53,19 @@ static void count_verify_failure(const struct entry *entry, const char *reason)
             counter_add(entry->verify_failures[i], 1);
 }
 
+/* Rule 6: an ordered sink whose hooks mostly have no key is configured wrong, and all of them share one lane. */
+static void warn_mostly_keyless(const struct ingest_source *source, const struct ingest_sink *sink,
+                                const struct order_lane *lane)
+{
+    struct buf wanted = {0};
+    if (sink->key)
+        key_spec_describe(sink->key, &wanted);
+    log_event(LOG_WARN, "ordering_key_mostly_missing", LOG_STR("source", source->name),
+              LOG_STR("sink", sink->name), LOG_BYTES("wanted", buf_bytes(&wanted)),
+              LOG_STR("reason", missing_reason_name(lane->missing)), LOG_STR("found", order_lane_instead(lane)));
+    buf_free(&wanted);
+}
+
 /* One row for every sink whose filter takes the hook. */
 static void make_rows(const struct entry *entry, struct envelope *envelope, struct store_hook *hook)
 {
@@ -72,7 +86,8 @@ static void make_rows(const struct entry *entry, struct envelope *envelope, stru
             counter_add(sink->missing[lane->missing], 1);
         if (lane->unordered_by_word)
             counter_add(sink->unordered, 1);
-        order_watch_see(&sink->watch, lane);
+        if (order_watch_hook(&sink->watch, lane))
+            warn_mostly_keyless(source, &source->sinks[i], lane);
         struct store_row *row = &rows[count++];
         *row = (struct store_row){.sink = source->sinks[i].id, .ordered = lane->ordered, .key = lane->key};
         if (lane->ordered)

@@ -1,4 +1,4 @@
-#include "cli/table.h"
+#include "cli/grid.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -11,22 +11,22 @@
 
 enum { GAP = 2 };
 
-struct table {
-    const struct table_column *columns;
+struct grid {
+    const struct grid_column *columns;
     size_t column_count;
     VEC(char *) cells; /* row after row */
 };
 
-struct table *table_new(const struct table_column *columns, size_t count)
+struct grid *grid_new(const struct grid_column *columns, size_t count)
 {
     CHECK(count > 0);
-    struct table *table = mem_zalloc(sizeof *table);
+    struct grid *table = mem_zalloc(sizeof *table);
     table->columns = columns;
     table->column_count = count;
     return table;
 }
 
-void table_free(struct table *table)
+void grid_free(struct grid *table)
 {
     if (!table)
         return;
@@ -56,7 +56,7 @@ void print_harmless(FILE *out, const char *text)
     free(copy);
 }
 
-void table_cell(struct table *table, const char *format, ...)
+void grid_cell(struct grid *table, const char *format, ...)
 {
     struct buf text = {0};
     va_list args;
@@ -97,7 +97,7 @@ static void print_cut(FILE *out, const char *text, size_t room)
     fputs("...", out);
 }
 
-static void print_row(const struct table *table, FILE *out, const char *const *cells, const size_t *widths,
+static void print_row(const struct grid *table, FILE *out, const char *const *cells, const size_t *widths,
                       unsigned width)
 {
     size_t at = 0, last = table->column_count - 1;
@@ -116,7 +116,7 @@ static void print_row(const struct table *table, FILE *out, const char *const *c
     fputc('\n', out);
 }
 
-void table_print(const struct table *table, FILE *out, unsigned width)
+void grid_print(const struct grid *table, FILE *out, unsigned width)
 {
     size_t columns = table->column_count;
     CHECK(table->cells.len % columns == 0);
@@ -138,7 +138,7 @@ void table_print(const struct table *table, FILE *out, unsigned width)
     free(widths);
 }
 
-unsigned table_width(FILE *out)
+unsigned grid_width(FILE *out)
 {
     struct winsize size;
     int fd = fileno(out);
