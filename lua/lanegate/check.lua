@@ -66,7 +66,8 @@ end
 function Check:section(value, rows, place, how)
   how = how or {}
   if value == nil then value = {} end
-  if type(value) ~= "table" then return self.faults:must(place, "a table", value) or nil end
+  if env.is_mark(value) then env.about(value).seen = true end
+  if type(value) ~= "table" or env.is_mark(value) then return self.faults:must(place, "a table", value) or nil end
 
   self.lines[place.path] = place.line
   self:unknown_keys(value, rows, place, how.kind)
@@ -103,14 +104,14 @@ types.retry = { expects = "a table of waits and bounds, or a list of waits", rea
 end }
 
 types.on_dead = { expects = '"skip", "hold" or { refused = ..., exhausted = ... }', read = function(check, value, _, place)
-  local word = { type = "choice", choices = { "skip", "hold" }, public = true }
+  local words = { "skip", "hold" }
   if type(value) == "table" then
     return check:section(value, {
-      { name = "refused", type = "choice", choices = word.choices, default = "skip" },
-      { name = "exhausted", type = "choice", choices = word.choices, default = "hold" },
+      { name = "refused", type = "choice", choices = words, default = "skip" },
+      { name = "exhausted", type = "choice", choices = words, default = "hold" },
     }, place)
   end
-  local both = types.choice.read(check, value, word, place)
+  local both = types.choice.read(check, value, { type = "choice", choices = words }, place)
   return both and { refused = both, exhausted = both }
 end }
 
@@ -202,7 +203,7 @@ end }
 local check = {}
 
 -- `given` is what the file returned, `context` { faults, host, resolve, directory, node }. The normal form; faults are
--- in context.faults. Also gives the line of every path, for those who find more faults later.
+-- in context.faults. Also gives the line of every table, by path, for those who find more faults later.
 function check.run(given, context)
   local self = setmetatable({ faults = context.faults, host = context.host, resolve = context.resolve,
                               directory = context.directory, lines = {} }, Check)

@@ -9,6 +9,7 @@
 
 local report = require "lanegate.report"
 local tree = require "lanegate.tree"
+local types = require "lanegate.types"
 
 local keys = {}
 
@@ -31,7 +32,7 @@ local function header_name(check, value, place)
 end
 
 -- "a.b.c", or { "a.b", "c" } where names hold dots: the list of segments.
-local function json_path(check, value, place)
+local function read_path(check, value, row, place)
   local segments = tree.list()
   if value == "" or (type(value) == "table" and next(value) == nil) then
     return check.faults:add(place, "is an empty path") or nil
@@ -39,15 +40,10 @@ local function json_path(check, value, place)
   if type(value) == "string" then
     for segment in (value .. "."):gmatch("(.-)%.") do segments[#segments + 1] = segment end
   elseif tree.looks_like_list(value) then
-    for i, segment in ipairs(value) do
-      if type(segment) ~= "string" then
-        return check.faults:must(report.member(place, i), "the name of a member or the number of an element, as a text",
-          segment) or nil
-      end
-      segments[i] = segment
-    end
+    segments = types.read_list(check, value, row, place, { type = "path_segment" })
+    if not segments then return nil end
   else
-    return check.faults:must(place, 'a path such as "data.object.customer", or a list of its segments', value) or nil
+    return check.faults:must(place, types.json_path.expects, value) or nil
   end
   for _, segment in ipairs(segments) do
     if segment == "" then
@@ -58,6 +54,25 @@ local function json_path(check, value, place)
     return check.faults:add(place, ("has %d segments, at most %d are allowed"):format(#segments, SEGMENTS_MAX)) or nil
   end
   return segments
+end
+
+types.path_segment = { expects = "the name of a member or the number of an element, as a text", is_text = true,
+  read = function(check, value, row, place)
+    if type(value) ~= "string" then return check.faults:must(place, types.expects(row), value) or nil end
+    return value
+  end }
+
+types.json_path = { expects = 'a path such as "data.object.customer", or a list of its segments', read = read_path,
+  placeholder = function(text) return tree.list { text } end }
+
+types.glob = { expects = "a text in which * stands for any run of characters", is_text = true,
+  read = function(check, value, row, place)
+    if type(value) ~= "string" or value == "" then return check.faults:must(place, types.expects(row), value) or nil end
+    return value
+  end }
+
+local function json_path(check, value, place)
+  return check:value({ type = "json_path" }, value, place)
 end
 
 -- The arguments of a Lua key: any tree of plain values. `left`: how many more there may be.
@@ -205,13 +220,7 @@ function keys.read_filter(check, value, place)
   if not tree.looks_like_list(globs) or #globs == 0 or #globs > GLOBS_MAX then
     return check.faults:must(at, ('a list of 1 to %d globs such as { "invoice.*" }'):format(GLOBS_MAX), globs) or nil
   end
-  filter.match = tree.list()
-  for i, glob in ipairs(globs) do
-    if type(glob) ~= "string" or glob == "" then
-      check.faults:must(report.member(at, i), 'a text in which * stands for any run of characters', glob)
-    end
-    filter.match[i] = glob
-  end
+  filter.match = types.read_list(check, globs, { type = "glob" }, at, { type = "glob" })
   return filter
 end
 

@@ -74,20 +74,18 @@ function walks.verify(_, value)
   return out
 end
 
+local function shown(row, value)
+  if walks[row.type] then return walks[row.type](row, value) end
+  if row.public == true then return copy(value) end
+  if row.public then return shows[row.public](value) end
+  return SET
+end
+
 function section(rows, value)
   local out = {}
   for _, row in ipairs(rows) do
     local given = value[row.name]
-    if given ~= nil then
-      if walks[row.type] then
-        out[row.name] = walks[row.type](row, given)
-      elseif row.public then
-        out[row.name] = row.public == true and copy(given) or shows[row.public] and shows[row.public](given)
-        if row.public == true and given == false then out[row.name] = false end
-      else
-        out[row.name] = SET
-      end
-    end
+    if given ~= nil then out[row.name] = shown(row, given) end
   end
   return out
 end

@@ -9,6 +9,11 @@ local tree = require "lanegate.tree"
 
 local rules = {}
 
+-- A table that is not given is not there for members either.
+local function member_of(value, name)
+  return type(value) == "table" and not env.is_mark(value) and value[name] or nil
+end
+
 -- Sinks ---------------------------------------------------------------------------------------------------------
 
 local function ordering(check, given, sink, place)
@@ -28,11 +33,6 @@ local function tls(check, sink, place)
   if sink.tls and (sink.tls.cert == nil) ~= (sink.tls.key == nil) then
     check.faults:add(report.member(place, "tls"), "must have both cert and key, or neither")
   end
-end
-
--- A table that is not given is not there for members either.
-local function member_of(value, name)
-  return type(value) == "table" and value[name] or nil
 end
 
 function rules.sink(check, given, sink, place)
@@ -104,16 +104,23 @@ local function timeouts(check, whole, given, sink, place)
   end
 end
 
+-- What egress opens: ranges, and whether plain http is allowed. Where it is wrong itself, or not resolved, everything,
+-- so that only the form of a URL is judged.
+local function opened(given, whole)
+  local section = whole.egress or {}
+  local ranges, http = section.allow_private, section.allow_http
+  for i in ipairs(ranges or {}) do
+    if env.is_mark(member_of(member_of(given.egress, "allow_private"), i)) then ranges = nil end
+  end
+  if http == nil or env.is_mark(member_of(given.egress, "allow_http")) then http = true end
+  return { ranges = ranges or { "0.0.0.0/0", "::/0" }, http = http }
+end
+
 -- What can be seen to be refused before anybody connects. The host's message holds the line that would allow it.
-local function egress(check, whole, given, sink, place)
-  local allowed = whole.egress and whole.egress.allow_private
-  local allow_http = whole.egress and whole.egress.allow_http
-  -- Where egress itself is wrong, only the form of the URL is judged.
-  if not allowed then allowed = { "0.0.0.0/0", "::/0" } end
-  if allow_http == nil then allow_http = true end
+local function egress(check, open, given, sink, place)
   for _, option in ipairs { "url", "proxy" } do
     if sink[option] and not env.is_mark(given[option]) then
-      local wrong = check.host.judge_url(sink[option], option == "proxy", allowed, allow_http)
+      local wrong = check.host.judge_url(sink[option], option == "proxy", open.ranges, open.http)
       if wrong then check.faults:add(report.member(place, option), wrong) end
     end
   end
@@ -139,7 +146,7 @@ local function shared_tenant(check, whole, source, place)
 end
 
 local function sources(check, given, whole, place)
-  local all = report.member(place, "sources")
+  local all, open = report.member(place, "sources"), opened(given, whole)
   for _, name in ipairs(tree.sorted_keys(whole.sources or {})) do
     local source = whole.sources[name]
     local at = report.member(all, name)
@@ -150,7 +157,7 @@ local function sources(check, given, whole, place)
       retries(check, whole, source, sink, sink_at)
       local given_sink = member_of(given_sinks, i) or {}
       timeouts(check, whole, given_sink, sink, sink_at)
-      egress(check, whole, given_sink, sink, sink_at)
+      egress(check, open, given_sink, sink, sink_at)
       own_headers(check, whole, sink, sink_at)
       sink.concurrency = sink.concurrency or whole.dispatch and whole.dispatch.sink_concurrency
     end

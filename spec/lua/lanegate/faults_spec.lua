@@ -372,6 +372,10 @@ describe("a value from outside", function()
   })
   says("is a fault even where no option holds it", "local debug =\n  env 'NOT_SET' == 'yes'\nreturn { " .. SOURCES .. " }",
     { '2: env "NOT_SET" is not set, and no default is given' })
+  says("is no table", "return { sources = { a = env('NOT_SET'),\nb = { sinks = { env('NOT_SET') } } } }", {
+    "1: sources.a: must be a table, got (env NOT_SET)",
+    "2: sources.b.sinks[1]: must be a table, got (env NOT_SET)",
+  })
   says("is asked for by name", "return { data_dir = env(5) }", { '1: env takes the name of a variable, as in env "SECRET"' })
   says("is a file by its whole path", "return { data_dir = file 'secret' }",
     { '1: file takes an absolute path, as in file "/run/secrets/stripe"' })

@@ -146,7 +146,9 @@ describe("values from outside", function()
         log = { level = env("LEVEL", "warn") },
         sources = { shop = { verify = { type = "standard_webhooks", secret = env "SECRET" },
           sinks = { { type = "http", url = "https://" .. env("HOST"):lower() .. "/x", secret = { "a", env "OTHER" },
-            timeout_ms = env "T" } } } } }
+            timeout_ms = env "T" },
+            { type = "log", ordered = true, ordering_key = { json = env "PATH" },
+              only = { json = { "a", env "SEGMENT" }, match = { env "GLOB" } } } } } } }
     ]], fake_host.new { env = { DIR = "not read" } }, false)
     local root = loaded.root
     assert.equal("(env DIR)", root.data_dir)
@@ -154,8 +156,24 @@ describe("values from outside", function()
     assert.same({ "(env PORT)" }, root.http.listen)
     assert.equal("warn", root.log.level)
     assert.is_false(root.egress.allow_http)
+    assert.same({ "(env PATH)" }, root.sources.shop.sinks[2].ordering_key.path)
+    assert.same({ "a", "(env SEGMENT)" }, root.sources.shop.sinks[2].only.path)
+    assert.same({ "(env GLOB)" }, root.sources.shop.sinks[2].only.match)
     assert.equal("(env HOST)", root.sources.shop.sinks[1].url)
     assert.equal(5000, root.sources.shop.sinks[1].timeout_ms)
+  end)
+end)
+
+describe("egress from outside", function()
+  it("does not refuse a sink that it may open", function()
+    local seen = {}
+    local host = fake_host.new { judges = { judge_url = function(_, _, ranges, http) seen = { ranges, http } end } }
+    load_good([[return { egress = { allow_private = { "10.0.0.0/8", env "RANGE" }, allow_http = env "HTTP" },
+      sources = { shop = { sinks = { { type = "http", url = "http://10.0.0.1" } } } } }]], host, false)
+    assert.same({ { "0.0.0.0/0", "::/0" }, true }, seen)
+    load_good([[return { egress = { allow_private = { "10.0.0.0/8" } },
+      sources = { shop = { sinks = { { type = "http", url = "http://10.0.0.1" } } } } }]], host, false)
+    assert.same({ { "10.0.0.0/8" }, false }, seen)
   end)
 end)
 
