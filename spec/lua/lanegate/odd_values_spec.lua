@@ -12,8 +12,8 @@ local function full()
     http = { listen = { "127.0.0.1:1" }, threads = 1, max_body_bytes = "1MiB", max_buffered_bytes = "2MiB", prefix = "/in",
       routing = "tenant_path", header_timeout_ms = 1, body_timeout_ms = 1, idle_timeout_ms = 1, max_connections = 1 },
     admin = { listen = "127.0.0.1:2", tokens = { { hash = ("ab"):rep(32), scopes = { "read" }, name = "ci" } } },
-    store = { type = "sqlite", max_batch = 1, max_batch_bytes = 1, max_queue = 1, max_queue_bytes = "1MiB", commit_timeout_ms = 100,
-      retention_ms = 0, max_bytes = "1GiB", min_free_bytes = 0 },
+    store = { type = "sqlite", max_batch = 1, max_batch_bytes = 1, max_queue = 1, max_queue_bytes = "1MiB",
+      commit_timeout_ms = 100, retention_ms = 0, max_bytes = "1GiB", min_free_bytes = 0 },
     dispatch = { concurrency = 1, sink_concurrency = 1, max_inflight_bytes = "1MiB", max_pending_bytes = "1MiB",
       attempt_timeout_ms = "30s", retry = retry, breaker = { failures = 1, open_ms = 1, max_open_ms = 1 } },
     ordering = { max_body_bytes = 1 },
@@ -63,8 +63,8 @@ describe("an odd value", function()
     assert.is_true(#paths > 100)
   end)
 
-  for _, odd in ipairs { "nil", "true", "0", "-1.5", "1/0", "0/0", "2^60", "''", "'\\0\\n\\255'", "('x'):rep(100000)", "{}", "{ {} }",
-                         "{ 'x', y = 1 }", "{ [1.5] = 1, [true] = 2 }", "{ [2] = 'hole' }", "print or pairs", "env 'NOT_SET'",
+  for _, odd in ipairs { "nil", "true", "0", "-1.5", "1/0", "0/0", "2^60", "''", "'\\0\\n\\255'", "('x'):rep(1000)", "{}",
+                         "{ {} }", "{ 'x', y = 1 }", "{ [1.5] = 1, [true] = 2 }", "{ [2] = 'hole' }", "print or pairs", "env 'NOT_SET'",
                          "{ env 'NOT_SET' }", "{ type = env 'NOT_SET' }", "env" } do
     it("such as " .. odd .. " breaks no check, wherever it stands", function()
       for _, path in ipairs(paths) do
