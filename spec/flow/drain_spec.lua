@@ -58,7 +58,7 @@ describe("a SIGTERM", function()
 
   it("does not wait longer than drain_timeout for a receiver that hangs", function()
     sink:tell("hang", { key = "stuck" })
-    gate = gateway.start { config = configs.demo { sinks = configs.ordered_sink(sink.url, "timeout_ms = 60000"),
+    gate = gateway.start { config = configs.demo { sinks = configs.ordered_sink(sink.url, "timeout_ms = 30000"),
       top = "drain_timeout_ms = 300," } }
     assert.equal(201, gate:post("demo", { ["X-Entity-Id"] = "stuck" }, "x").status)
     process.wait_for("the attempt to run", function() return gate:metric "queue_inflight" == 1 end)
@@ -70,7 +70,7 @@ describe("a SIGTERM", function()
 
   it("given twice ends the process at once", function()
     sink:tell("hang", { key = "stuck" })
-    gate = gateway.start { config = configs.demo { sinks = configs.ordered_sink(sink.url, "timeout_ms = 60000") } }
+    gate = gateway.start { config = configs.demo { sinks = configs.ordered_sink(sink.url, "timeout_ms = 30000") } }
     assert.equal(201, gate:post("demo", { ["X-Entity-Id"] = "stuck" }, "x").status)
     process.wait_for("the attempt to run", function() return gate:metric "queue_inflight" == 1 end)
     process.signal(gate.pid, "TERM")
@@ -82,7 +82,7 @@ describe("a SIGTERM", function()
 
   it("shows on /ready while it drains", function()
     sink:tell("hang", { key = "stuck" })
-    gate = gateway.start { config = configs.demo { sinks = configs.ordered_sink(sink.url, "timeout_ms = 60000") } }
+    gate = gateway.start { config = configs.demo { sinks = configs.ordered_sink(sink.url, "timeout_ms = 30000") } }
     assert.equal(201, gate:post("demo", { ["X-Entity-Id"] = "stuck" }, "x").status)
     process.wait_for("the attempt to run", function() return gate:metric "queue_inflight" == 1 end)
     process.signal(gate.pid, "TERM")
