@@ -44,7 +44,7 @@ enum status sink_options_check(const struct sink_options *options, const struct 
 enum status sink_open(struct deliver *deliver, const struct sink_options *options, struct sink **out,
                       struct error *err)
 {
-    enum status status = sink_options_check(options, &deliver->egress, err);
+    enum status status = sink_options_check(options, &atomic_load(&deliver->egress)->rules, err);
     if (status != STATUS_OK)
         return status;
     return type_find(options->type, err)->open(deliver, options, out, err);
@@ -85,6 +85,19 @@ static void curl_start(void)
     CHECK(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
 }
 
+void deliver_set_egress(struct deliver *deliver, const struct egress_rules *rules)
+{
+    size_t size = rules->allow_count * sizeof *rules->allow_private;
+    struct egress_copy *copy = mem_alloc(sizeof *copy + size);
+    copy->rules = *rules;
+    copy->rules.allow_private = (const struct egress_cidr *)(copy + 1);
+    if (size)
+        memcpy(copy + 1, rules->allow_private, size);
+    copy->older = atomic_load(&deliver->egress);
+    while (!atomic_compare_exchange_weak(&deliver->egress, &copy->older, copy))
+        ;
+}
+
 enum status deliver_open(const struct deliver_options *options, struct deliver **out, struct error *err)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -92,12 +105,7 @@ enum status deliver_open(const struct deliver_options *options, struct deliver *
     pthread_once(&once, curl_start);
 
     struct deliver *deliver = mem_zalloc(sizeof *deliver);
-    size_t size = options->egress.allow_count * sizeof *options->egress.allow_private;
-    struct egress_cidr *allowed = mem_alloc(size);
-    if (size)
-        memcpy(allowed, options->egress.allow_private, size);
-    deliver->egress = options->egress;
-    deliver->egress.allow_private = allowed;
+    deliver_set_egress(deliver, &options->egress);
     deliver->metrics = options->metrics;
     deliver->loops = mem_zalloc(options->threads * sizeof(struct loop *));
     CHECK(pthread_mutex_init(&deliver->gate, NULL) == 0);
@@ -135,7 +143,10 @@ void deliver_close(struct deliver *deliver)
     for (unsigned i = 0; i < deliver->threads; i++)
         loop_close(deliver->loops[i]);
     pthread_mutex_destroy(&deliver->gate);
-    free((void *)deliver->egress.allow_private);
+    for (struct egress_copy *copy = deliver->egress, *older; copy; copy = older) {
+        older = copy->older;
+        free(copy);
+    }
     free(deliver->loops);
     free(deliver);
 }

@@ -15,6 +15,9 @@ struct deliver_options {
 };
 
 enum status deliver_open(const struct deliver_options *options, struct deliver **out, struct error *err);
+/* New rules, copied. Any thread. They hold for every request that is sent from now on, also on a connection
+ * that is open already; sinks that they refuse stay open and give outcomes of class config. */
+void deliver_set_egress(struct deliver *deliver, const struct egress_rules *rules);
 /* Starts no new attempt, ends the running ones as transient ("shutting down") when `deadline_ms`
  * (util/clock.h, monotonic) has passed, joins the loops. Every attempt's done() was called when it returns;
  * what deliver_start gets from now on is done at once, as transient. Sinks may still be closed. */

@@ -9,8 +9,15 @@
 
 struct loop;
 
+/* An own copy of rules. Replaced ones stay until the end, since a loop may be reading them: a reload costs
+ * some bytes. */
+struct egress_copy {
+    struct egress_copy *older;
+    struct egress_rules rules;
+};
+
 struct deliver {
-    struct egress_rules egress; /* own copy */
+    struct egress_copy *_Atomic egress;
     struct metrics *metrics;
     unsigned threads;
     struct loop **loops;

@@ -342,31 +342,62 @@ static void of_mixed_addresses_the_allowed_one_is_used(void **state)
     receiver_close(receiver);
 }
 
+static bool answer_and_keep(struct exchange *x, const char *text)
+{
+    return say(x, text);
+}
+
 /* A name passes at load, since only its addresses tell. Here the rules close between load and connection,
  * which is the same to the code that connects. Nothing is connected to, and it is this side that is wrong. */
-static void the_address_connected_to_is_judged_at_every_connection(void **state)
+static void the_address_is_judged_at_every_connection_and_request(void **state)
 {
     (void)state;
-    char text[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-    struct receiver *receiver = receiver_open(say_text, text, NULL);
-    struct sink_options options = trial_options(receiver_port(receiver));
-    struct deliver *room = trial_room();
-    assert_outcome(trial_once(room, &options), OUTCOME_OK, 200, "");
+    static const struct egress_rules closed = {.allow_http = true};
+    static const char refused[] = "egress refused: 127.0.0.1 is loopback; see egress.allow_private";
+    struct receiver *kept =
+        receiver_open(answer_and_keep, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", NULL);
+    struct receiver *fresh = receiver_open(say_text, "", NULL);
+    struct deliver_options one_loop = {.threads = 1};
+    struct deliver *room, *lax = trial_room();
+    assert_int_equal(deliver_open(&one_loop, &room, NULL), STATUS_OK);
+    deliver_set_egress(room, &atomic_load(&lax->egress)->rules);
 
+    struct sink_options options = trial_options(receiver_port(kept));
     struct sink *sink;
     assert_int_equal(sink_open(room, &options, &sink, NULL), STATUS_OK);
-    room->egress.allow_count = 0;
     struct trial trial;
     trial_init(&trial, sink, trial_envelope(NULL, 0, BYTES("x")));
     trial_start(&trial, room);
-    assert_outcome(*trial_wait(&trial), OUTCOME_CONFIG, 0,
-                   "egress refused: 127.0.0.1 is loopback; see egress.allow_private");
+    assert_outcome(*trial_wait(&trial), OUTCOME_OK, 200, "");
+    trial_start(&trial, room);
+    assert_outcome(*trial_wait(&trial), OUTCOME_OK, 200, "");
+    assert_int_equal(receiver_connections(kept), 1);
+
+    deliver_set_egress(room, &closed);
+    trial_start(&trial, room); /* the connection is there, and is not used */
+    assert_outcome(*trial_wait(&trial), OUTCOME_CONFIG, 0, refused);
     assert_false(trial_wait(&trial)->unreachable);
+    trial_start(&trial, room); /* it is gone, and no other is made */
+    assert_outcome(*trial_wait(&trial), OUTCOME_CONFIG, 0, refused);
+    assert_int_equal(receiver_requests(kept), 2);
+    assert_int_equal(receiver_connections(kept), 1);
+    trial_end(&trial);
+    sink_close(sink);
+
+    deliver_set_egress(room, &atomic_load(&lax->egress)->rules);
+    options = trial_options(receiver_port(fresh));
+    assert_int_equal(sink_open(room, &options, &sink, NULL), STATUS_OK);
+    deliver_set_egress(room, &closed);
+    trial_init(&trial, sink, trial_envelope(NULL, 0, BYTES("x")));
+    trial_start(&trial, room);
+    assert_outcome(*trial_wait(&trial), OUTCOME_CONFIG, 0, refused);
+    assert_int_equal(receiver_connections(fresh), 0);
     trial_end(&trial);
     sink_close(sink);
     deliver_close(room);
-    assert_int_equal(receiver_connections(receiver), 1);
-    receiver_close(receiver);
+    deliver_close(lax);
+    receiver_close(kept);
+    receiver_close(fresh);
 }
 
 static void redirects_are_not_followed(void **state)
@@ -475,7 +506,7 @@ int main(void)
         cmocka_unit_test(nobody_listens),
         cmocka_unit_test(nobody_accepts),
         cmocka_unit_test(of_mixed_addresses_the_allowed_one_is_used),
-        cmocka_unit_test(the_address_connected_to_is_judged_at_every_connection),
+        cmocka_unit_test(the_address_is_judged_at_every_connection_and_request),
         cmocka_unit_test(redirects_are_not_followed),
         cmocka_unit_test(a_proxy_of_the_environment_is_not_used),
         cmocka_unit_test(codes_of_the_library),

@@ -44,19 +44,34 @@ struct transfer {
     struct http_seen seen;
 };
 
-/* The address actually connected to is judged here, at every connection. */
+static bool is_allowed(struct transfer *transfer, const uint8_t address[16])
+{
+    if (egress_allows(&atomic_load(&transfer->sink->base.deliver->egress)->rules, address))
+        return true;
+    transfer->seen.forbidden = true;
+    memcpy(transfer->seen.forbidden_address, address, 16);
+    return false;
+}
+
+/* Before each request, on a kept connection too: the rules may have changed since it was made. */
+static int before_request(void *ctx, char *peer_ip, char *own_ip, int peer_port, int own_port)
+{
+    (void)own_ip, (void)peer_port, (void)own_port;
+    struct egress_cidr one;
+    if (egress_cidr_parse(peer_ip, &one, NULL) == STATUS_OK && is_allowed(ctx, one.address))
+        return CURL_PREREQFUNC_OK;
+    return CURL_PREREQFUNC_ABORT;
+}
+
+/* The address to connect to, before the first packet. */
 static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
 {
     (void)purpose;
     struct transfer *transfer = ctx;
     struct http_seen *seen = &transfer->seen;
     uint8_t bytes[16] = {0};
-    if (!egress_address(&address->addr, bytes) ||
-        !egress_allows(&transfer->sink->base.deliver->egress, bytes)) {
-        seen->forbidden = true;
-        memcpy(seen->forbidden_address, bytes, sizeof bytes);
+    if (!egress_address(&address->addr, bytes) || !is_allowed(transfer, bytes))
         return CURL_SOCKET_BAD;
-    }
     seen->dialled = true;
     memcpy(seen->address, bytes, sizeof bytes);
     seen->port =
@@ -145,6 +160,8 @@ static void set_options(CURL *easy, struct transfer *transfer)
 
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
+    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, before_request);
+    curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, &transfer->seen);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);

@@ -106,18 +106,21 @@ static void of_timeout(enum phase phase, const struct http_seen *seen, int64_t t
     }
 }
 
+static void of_egress(const struct http_seen *seen, struct outcome *outcome)
+{
+    char at[46];
+    const char *kind = egress_kind(seen->forbidden_address);
+    egress_address_text(seen->forbidden_address, at);
+    outcome_set(outcome, OUTCOME_CONFIG, "egress refused: %s is %s; see egress.allow_private", at,
+                kind ? kind : "not an internet address");
+}
+
 static void of_connect(CURL *easy, const struct http_seen *seen, struct outcome *outcome)
 {
     char at[64];
     int code = seen->socket_errno ? seen->socket_errno : (int)info_long(easy, CURLINFO_OS_ERRNO);
     outcome->unreachable = true;
-    if (!seen->dialled && seen->forbidden) {
-        egress_address_text(seen->forbidden_address, at);
-        const char *kind = egress_kind(seen->forbidden_address);
-        outcome->unreachable = false; /* nobody was asked */
-        outcome_set(outcome, OUTCOME_CONFIG, "egress refused: %s is %s; see egress.allow_private", at,
-                    kind ? kind : "not an internet address");
-    } else if (seen->socket_errno) {
+    if (seen->socket_errno) {
         outcome_set(outcome, OUTCOME_TRANSIENT, "can't open a socket: %s", strerror(code));
     } else if (code == ECONNREFUSED) {
         outcome_set(outcome, OUTCOME_TRANSIENT, "connection refused by %s", peer(seen, at));
@@ -189,7 +192,10 @@ void http_outcome(const struct sink_options *options, CURL *easy, CURLcode code,
         of_status(options, seen, outcome);
         break;
     case CURLE_ABORTED_BY_CALLBACK:
-        outcome_set(outcome, OUTCOME_TRANSIENT, "shutting down");
+        if (seen->forbidden)
+            of_egress(seen, outcome);
+        else
+            outcome_set(outcome, OUTCOME_TRANSIENT, "shutting down");
         break;
     case CURLE_OPERATION_TIMEDOUT:
         of_timeout(phase_of(easy, seen), seen, timeout_ms, outcome);
@@ -200,7 +206,10 @@ void http_outcome(const struct sink_options *options, CURL *easy, CURLcode code,
         outcome_set(outcome, OUTCOME_TRANSIENT, "name look-up failed: %s", seen->error);
         break;
     case CURLE_COULDNT_CONNECT:
-        of_connect(easy, seen, outcome);
+        if (seen->forbidden && !seen->dialled)
+            of_egress(seen, outcome);
+        else
+            of_connect(easy, seen, outcome);
         break;
     case CURLE_PEER_FAILED_VERIFICATION:
         of_certificate(easy, seen, outcome);
