@@ -50,14 +50,14 @@ static void copy(struct checkpointer *log, sqlite3 *handle)
     pthread_mutex_lock(&log->lock);
     if (rc == SQLITE_OK && round == log->round)
         log->copied = copied;
-    bool news = log->failing != (rc != SQLITE_OK);
-    log->failing = rc != SQLITE_OK;
+    bool failing = rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY; /* another process looks: later, then */
+    bool news = log->failing != failing;
+    log->failing = failing;
     pthread_mutex_unlock(&log->lock);
     /* Nothing is lost, but the log grows. */
     if (news)
-        log_event(rc == SQLITE_OK ? LOG_INFO : LOG_ERROR,
-                  rc == SQLITE_OK ? "store_checkpoint_ok" : "store_checkpoint_failed",
-                  LOG_STR("reason", sqlite3_errstr(rc)));
+        log_event(failing ? LOG_ERROR : LOG_INFO, failing ? "store_checkpoint_failed" : "store_checkpoint_ok",
+                  LOG_STR("reason", failing ? sqlite3_errstr(rc) : ""));
 }
 
 void checkpoint_finish(struct store *store)

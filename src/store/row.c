@@ -19,6 +19,24 @@ const char *row_state_name(enum row_state state)
     UNREACHABLE();
 }
 
+/* What outcomes have left in the row. */
+static void read_outcome(struct store *store, sqlite3_stmt *stmt, struct store_row_view *view)
+{
+    view->attempts = (uint32_t)sqlite3_column_int64(stmt, 7);
+    view->first_attempt_ms = sqlite3_column_int64(stmt, 8);
+    view->due_ms = sqlite3_column_int64(stmt, 9);
+    view->at_ms = sqlite3_column_int64(stmt, 10);
+    view->waived_ms = sqlite3_column_int64(stmt, 11);
+    const char *cls = (const char *)sqlite3_column_text(stmt, 12);
+    view->cls = cls ? names_class(&store->names, cls) : NULL;
+    view->http_status = sqlite3_column_int(stmt, 13);
+    view->duration_us = sqlite3_column_int64(stmt, 14);
+    view->reason = db_column(stmt, 15);
+    if (!view->reason.at)
+        view->reason = BYTES("");
+    view->late = sqlite3_column_int(stmt, 16) != 0;
+}
+
 bool row_view_of(struct store *store, sqlite3_stmt *stmt, struct store_row_view *view)
 {
     *view = (struct store_row_view){
@@ -28,20 +46,11 @@ bool row_view_of(struct store *store, sqlite3_stmt *stmt, struct store_row_view 
         .tenant = (uint32_t)sqlite3_column_int64(stmt, 3),
         .key = db_column(stmt, 5),
         .received_at_ms = sqlite3_column_int64(stmt, 6),
-        .attempts = (uint32_t)sqlite3_column_int64(stmt, 7),
-        .first_attempt_ms = sqlite3_column_int64(stmt, 8),
-        .due_ms = sqlite3_column_int64(stmt, 9),
-        .at_ms = sqlite3_column_int64(stmt, 10),
-        .waived_ms = sqlite3_column_int64(stmt, 11),
-        .http_status = sqlite3_column_int(stmt, 13),
-        .duration_us = sqlite3_column_int64(stmt, 14),
-        .reason = db_column(stmt, 15),
-        .late = sqlite3_column_int(stmt, 16) != 0,
+        .reason = BYTES(""),
     };
-    if (!view->reason.at)
-        view->reason = BYTES("");
-    const char *cls = (const char *)sqlite3_column_text(stmt, 12);
-    view->cls = cls ? names_class(&store->names, cls) : NULL;
+    /* Most rows that a start scans were never tried: ten columns less to look at, in millions of rows. */
+    if (sqlite3_column_type(stmt, 7) != SQLITE_NULL)
+        read_outcome(store, stmt, view);
     struct bytes lane = db_column(stmt, 4);
     view->ordered = lane.at != NULL;
     if (view->ordered && lane.len == sizeof view->lane)

@@ -1,14 +1,15 @@
-/* Writes gathered: SQLite hands the log to the system in two writes a page (a frame's head, then the page),
- * and a checkpoint copies page by page. Each is a system call, and together they cost more than everything
- * else that a hook needs. This layer over SQLite's own file system keeps writes that follow each other and
- * gives them on as one.
+/* Writes of the log gathered: SQLite hands it to the system in two writes a page (a frame's head, then the
+ * page). Each is a system call, and together they cost more than most else that a hook needs. This layer over
+ * SQLite's own file system keeps writes to the log that follow each other and gives them on as one.
  *
  * When it is safe to keep one back: nobody else may look for it, and no promise may rest on it. Both begin
- * with a sync. Frames are looked for by others only after the commit's sync has returned and the index of the
- * log says so; pages of the database are read from the log until the checkpoint has synced them and says so.
- * Whatever comes before, on the same file (sync, read, truncate, a question for the size, an unlock, a
- * barrier), gives on what was kept. An error of a write then shows one call later, but never after the sync.
- */
+ * with the commit's sync: others look for a frame only once the index of the log names it, and that is
+ * written after the sync has returned. Whatever comes before on the same file (a sync, a read, a truncate, a
+ * question for the size) gives on what was kept. An error of a write then shows one call later, but never
+ * after the sync.
+ *
+ * The database itself is not gathered: a checkpoint that does not reach the end of the log says that its
+ * pages are there without a sync, and readers believe it at once. */
 #include <stdlib.h>
 
 #include "store/store_priv.h"
@@ -19,8 +20,7 @@ enum { GATHER_MAX = 124 << 10 };
 
 struct gather {
     sqlite3_file base;
-    bool on;   /* a database or its log: others pass straight through */
-    int error; /* of a write that had no caller to tell */
+    bool log; /* others pass straight through */
     char *kept;
     size_t len;
     sqlite3_int64 at; /* where in the file `kept` goes */
@@ -40,20 +40,10 @@ static sqlite3_file *real_of(sqlite3_file *file)
 static int give_on(sqlite3_file *file)
 {
     struct gather *gather = (struct gather *)file;
-    int rc = gather->error;
-    if (rc == SQLITE_OK && gather->len > 0)
-        rc = real_of(file)->pMethods->xWrite(real_of(file), gather->kept, (int)gather->len, gather->at);
+    size_t len = gather->len;
     gather->len = 0;
-    gather->error = SQLITE_OK;
-    return rc;
-}
-
-/* Where no error can be returned it is kept for the next call that can. */
-static void give_on_later(sqlite3_file *file)
-{
-    struct gather *gather = (struct gather *)file;
-    if (gather->len > 0)
-        gather->error = give_on(file);
+    return len > 0 ? real_of(file)->pMethods->xWrite(real_of(file), gather->kept, (int)len, gather->at)
+                   : SQLITE_OK;
 }
 
 static int gather_close(sqlite3_file *file)
@@ -74,13 +64,12 @@ static int gather_write(sqlite3_file *file, const void *from, int len, sqlite3_i
 {
     struct gather *gather = (struct gather *)file;
     bool follows = gather->at + (sqlite3_int64)gather->len == at;
-    if (gather->error != SQLITE_OK ||
-        (gather->len > 0 && (!follows || gather->len + (size_t)len > GATHER_MAX))) {
+    if (gather->len > 0 && (!follows || gather->len + (size_t)len > GATHER_MAX)) {
         int rc = give_on(file);
         if (rc != SQLITE_OK)
             return rc;
     }
-    if (!gather->on || len > GATHER_MAX)
+    if (!gather->log || len > GATHER_MAX)
         return real_of(file)->pMethods->xWrite(real_of(file), from, len, at);
     if (!gather->kept)
         gather->kept = mem_alloc(GATHER_MAX);
@@ -116,7 +105,6 @@ static int gather_lock(sqlite3_file *file, int lock)
 
 static int gather_unlock(sqlite3_file *file, int lock)
 {
-    give_on_later(file);
     return real_of(file)->pMethods->xUnlock(real_of(file), lock);
 }
 
@@ -152,7 +140,6 @@ static int gather_shm_lock(sqlite3_file *file, int offset, int n, int flags)
 
 static void gather_shm_barrier(sqlite3_file *file)
 {
-    give_on_later(file);
     real_of(file)->pMethods->xShmBarrier(real_of(file));
 }
 
@@ -162,7 +149,7 @@ static int gather_shm_unmap(sqlite3_file *file, int remove)
 }
 
 static const sqlite3_io_methods methods = {
-    .iVersion = 2, /* no memory mapping: it would read past what is kept */
+    .iVersion = 2, /* no memory mapping */
     .xClose = gather_close,
     .xRead = gather_read,
     .xWrite = gather_write,
@@ -185,7 +172,7 @@ static int gather_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, i
 {
     (void)vfs;
     memset(file, 0, (size_t)gather_vfs.szOsFile);
-    ((struct gather *)file)->on = (flags & (SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_WAL)) != 0;
+    ((struct gather *)file)->log = (flags & SQLITE_OPEN_WAL) != 0;
     int rc = real_vfs->xOpen(real_vfs, name, real_of(file), flags, out);
     if (real_of(file)->pMethods)
         file->pMethods = &methods;
