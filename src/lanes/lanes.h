@@ -1,6 +1,6 @@
-/* Who is next? The scheduler of deliveries: lanes with one attempt in flight each, retries, fairness, breakers. The
- * rules live in sched.h (pure: no clock, no thread, no I/O); this header is the thread around it, which talks to the
- * store on one side and to deliver on the other. */
+/* Who is next? The scheduler of deliveries: lanes with one attempt in flight each, retries, fairness,
+ * breakers. The rules live in sched.h (pure: no clock, no thread, no I/O); this header is the thread around
+ * it, which talks to the store on one side and to deliver on the other. */
 #ifndef LANES_LANES_H
 #define LANES_LANES_H
 
@@ -10,6 +10,7 @@
 
 #include "deliver/deliver.h"
 #include "lanes/policy.h"
+#include "lanes/view.h"
 #include "metrics/metrics.h"
 #include "store/store.h"
 #include "util/status.h"
@@ -27,9 +28,9 @@ struct lanes_options {
     struct deliver *deliver;
     const struct lanes_sink *sinks; /* copied (names borrowed) */
     size_t sink_count;
-    unsigned concurrency; /* attempts running, all sinks */
+    unsigned concurrency;      /* attempts running, all sinks */
     size_t max_inflight_bytes; /* envelopes in flight and waiting in memory */
-    size_t max_pending_bytes; /* the scheduler's own memory: beyond it the store says BACKLOG_FULL */
+    size_t max_pending_bytes;  /* the scheduler's own memory: beyond it the store says BACKLOG_FULL */
     int64_t attempt_timeout_ms;
     struct metrics *metrics; /* may be NULL */
 };
@@ -41,64 +42,37 @@ enum status lanes_open(const struct lanes_options *options, struct lanes **out, 
 enum status lanes_start(struct lanes *lanes, struct error *err);
 /* store_options.committed, with ctx = lanes. */
 void lanes_committed(void *ctx, struct store_hook *const *hooks, size_t count);
-/* Starts no attempt any more. Then deliver_stop brings the last outcomes, then lanes_stop writes them and joins. */
+/* Starts no attempt any more. Then deliver_stop brings the last outcomes, then lanes_stop writes them and
+ * joins. */
 void lanes_quiesce(struct lanes *lanes);
 /* Attempts running now. */
 size_t lanes_inflight(struct lanes *lanes);
 void lanes_stop(struct lanes *lanes);
 void lanes_close(struct lanes *lanes);
 
-#define LANE_STATES(X)                                                                                       \
-    X(READY, "ready")                                                                                        \
-    X(RUNNING, "running")                                                                                    \
-    X(RETRYING, "retrying")                                                                                  \
-    X(HELD, "held")                                                                                          \
-    X(PAUSED, "paused")                                                                                      \
-    X(PARKED, "parked")                                                                                      \
-    X(BREAKER_OPEN, "breaker_open")
-
-enum lane_state {
-#define LANE_STATE_ENUM(id, name) LANE_STATE_##id,
-    LANE_STATES(LANE_STATE_ENUM)
-#undef LANE_STATE_ENUM
-        LANE_STATE_COUNT
-};
-const char *lane_state_name(enum lane_state state);
-
-/* One lane as a list shows it. The key, the head's id and its last error are in the store: store_row_of(head_seq). */
-struct lane_view {
-    uint32_t tenant, sink; /* the store's ids */
-    uint8_t lane[16];
-    enum lane_state state;
-    uint64_t depth; /* unfinished rows */
-    int64_t oldest_ms; /* unix: the head was received */
-    uint64_t head_seq;
-    uint32_t head_attempts;
-    int64_t head_due_ms; /* unix */
-};
-
 enum lane_sort { LANE_SORT_AGE, LANE_SORT_DEPTH };
 
 struct lane_filter {
-    int64_t tenant, sink; /* ids; -1: any. Several sinks of one source: sink_ids below */
+    int64_t tenant, sink;     /* ids; -1: any. Several sinks of one source: sink_ids below */
     const uint32_t *sink_ids; /* NULL: any */
     size_t sink_id_count;
     const uint8_t *lane; /* NULL: any */
-    int state; /* -1: any */
+    int state;           /* -1: any */
     enum lane_sort sort; /* age: oldest head first; depth: deepest first */
     size_t offset, limit;
 };
 
-/* From a snapshot at most a second old. Fills up to `limit` views; gives how many, and the total that match. Any
- * thread but lanes' own; may wait for the scheduler for some milliseconds. */
-size_t lanes_list(struct lanes *lanes, const struct lane_filter *filter, struct lane_view *out, uint64_t *total);
+/* From a snapshot at most a second old. Fills up to `limit` views; gives how many, and the total that match.
+ * Any thread but lanes' own; may wait for the scheduler for some milliseconds. */
+size_t lanes_list(struct lanes *lanes, const struct lane_filter *filter, struct lane_view *out,
+                  uint64_t *total);
 
 struct lanes_sink_view {
     uint32_t id;
     uint64_t pending, running, lanes, retrying, held, dead;
-    enum { BREAKER_CLOSED, BREAKER_OPEN, BREAKER_HALF_OPEN } breaker;
+    enum breaker_state breaker;
     bool paused, parked;
-    int64_t oldest_ms; /* unix: oldest pending was received; 0: none */
+    int64_t oldest_ms;        /* unix: oldest pending was received; 0: none */
     int64_t blocked_since_ms; /* unix: first failed attempt of the oldest failing head; 0: none */
     uint64_t rows_behind_blocked, lane_depth_max;
     char last_error[128];

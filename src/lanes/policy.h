@@ -9,7 +9,7 @@
 struct retry_policy {
     int64_t base_ms, max_ms;
     int64_t give_up_after_ms; /* since the first attempt; 0: never */
-    uint32_t max_attempts; /* 0: no limit */
+    uint32_t max_attempts;    /* 0: no limit */
     bool jitter;
     const int64_t *schedule_ms; /* explicit list, the last entry repeats; NULL: backoff. Borrowed */
     size_t schedule_count;

@@ -1,0 +1,373 @@
+/* What operators do. Every act asks the rows first, changes them, and lets the lane settle; none is special
+ * to the machine that delivers. */
+#include <string.h>
+
+#include "lanes/sched_priv.h"
+#include "util/check.h"
+
+/* ---- lanes ---- */
+
+enum sched_answer sched_lane_pause(struct sched *sched, struct sched_time now,
+                                   const struct sched_place *place)
+{
+    sched->now = now;
+    struct lane *lane = lane_of(sched, place, 0);
+    if (!lane)
+        return SCHED_NOT_FOUND;
+    if (lane->extra && lane->extra->paused)
+        return SCHED_NOTHING;
+    lane_leave(sched, lane);
+    struct lane_extra *extra = lane_extra(sched, lane);
+    extra->paused = true;
+    extra->paused_ms = now.mono_ms;
+    extra->stopped_base_ms = sink_stopped(sched, lane->flow->sink);
+    lane_settle(sched, lane);
+    return SCHED_DONE;
+}
+
+enum sched_answer sched_lane_resume(struct sched *sched, struct sched_time now,
+                                    const struct sched_place *place)
+{
+    sched->now = now;
+    struct lane *lane = lane_of(sched, place, 0);
+    if (!lane)
+        return SCHED_NOT_FOUND;
+    if (!lane->extra || !lane->extra->paused)
+        return SCHED_NOTHING;
+    lane_leave(sched, lane);
+    struct lane_extra *extra = lane->extra;
+    extra->paused = false;
+    /* The sink's own stopped time is on its clock already: only the rest of the pause is added. */
+    int64_t stopped_ms = sink_stopped(sched, lane->flow->sink) - extra->stopped_base_ms;
+    int64_t waived_ms = now.mono_ms - extra->paused_ms - stopped_ms;
+    struct note *note = lane->notes;
+    do {
+        if (note && note->first_unix_ms)
+            note->waived_ms += waived_ms;
+        note = note ? note->next : NULL;
+    } while (note != lane->notes);
+    lane_settle(sched, lane);
+    return SCHED_DONE;
+}
+
+/* The lane with the head an operator meant, or why not. */
+static enum sched_answer head_of(struct sched *sched, const struct sched_place *place, uint64_t expect_head,
+                                 struct lane **out)
+{
+    struct lane *lane = lane_of(sched, place, expect_head);
+    if (!lane || lane->rows.count == 0)
+        return SCHED_NOT_FOUND;
+    if (expect_head && lane->rows.first != expect_head)
+        return SCHED_HEAD_CHANGED;
+    if (lane->run && lane->run->seq == lane->rows.first)
+        return SCHED_IN_FLIGHT;
+    *out = lane;
+    return SCHED_DONE;
+}
+
+/* A dead letter that holds its lane is owed again, with a fresh budget. The lane is left. */
+static void release_hold(struct sched *sched, struct lane *lane, struct note *note, int64_t received_ms)
+{
+    if (note->alarmed)
+        lane_say_unblocked(sched, note);
+    note->held = false;
+    note->attempts = 0;
+    note->first_ms = note->first_unix_ms = note->waived_ms = 0;
+    note->due_ms = INT64_MIN;
+    note->dead_at_ms = 0;
+    lane_undead(lane);
+    row_counts(lane->flow->sink, note->seq, received_ms);
+    say_row(sched, lane, note->seq, note, SCHED_ROW_PENDING, NULL);
+}
+
+enum sched_answer sched_lane_retry(struct sched *sched, struct sched_time now,
+                                   const struct sched_place *place, uint64_t expect_head)
+{
+    sched->now = now;
+    struct lane *lane = NULL;
+    enum sched_answer answer = head_of(sched, place, expect_head, &lane);
+    if (answer != SCHED_DONE)
+        return answer;
+    struct note *note = note_find(lane, lane->rows.first);
+    if (!note)
+        return SCHED_NOTHING;
+    lane_leave(sched, lane);
+    if (note->held)
+        release_hold(sched, lane, note, lane->rows.received_ms);
+    note->due_ms = now.mono_ms;
+    note->by_receiver = false;
+    lane_settle(sched, lane);
+    return SCHED_DONE;
+}
+
+enum sched_answer sched_lane_skip(struct sched *sched, struct sched_time now, const struct sched_place *place,
+                                  uint64_t expect_head)
+{
+    sched->now = now;
+    struct lane *lane = NULL;
+    enum sched_answer answer = head_of(sched, place, expect_head, &lane);
+    if (answer != SCHED_DONE)
+        return answer;
+    lane_leave(sched, lane);
+    lane_bury(sched, lane, lane->rows.first, false, "skipped");
+    lane_settle(sched, lane);
+    return SCHED_DONE;
+}
+
+/* ---- sinks ---- */
+
+void sched_sink_pause(struct sched *sched, struct sched_time now, uint32_t id, int64_t for_ms)
+{
+    sched->now = now;
+    struct sched_sink *sink = sink_of(sched, id);
+    sink->paused = true;
+    sink->pause_until_ms = for_ms > 0 ? now.mono_ms + for_ms : INT64_MAX;
+    list_remove(&sink->probe_node);
+    sink_stop_clock(sched, sink);
+    sink_arm(sched, sink);
+}
+
+void sched_sink_resume(struct sched *sched, struct sched_time now, uint32_t id)
+{
+    sched->now = now;
+    struct sched_sink *sink = sink_of(sched, id);
+    sink->paused = false;
+    sink_stop_clock(sched, sink);
+    sink_release(sched, sink);
+    breaker_want_probe(sched, sink);
+    sink_arm(sched, sink);
+}
+
+void sched_sink_retry(struct sched *sched, struct sched_time now, uint32_t id)
+{
+    sched->now = now;
+    struct sched_sink *sink = sink_of(sched, id);
+    if (sink->breaker.state != BREAKER_CLOSED)
+        breaker_close(sched, sink, 1);
+    sink_heads_due(sched, sink, true);
+    sink_release(sched, sink);
+    sink_arm(sched, sink);
+}
+
+static void retire_lane(struct sched *sched, struct lane *lane, const char *cls)
+{
+    lane_leave(sched, lane);
+    for (uint64_t seq = 0; (seq = rows_next(&lane->rows, seq));)
+        if (!lane->run || lane->run->seq != seq)
+            lane_bury(sched, lane, seq, false, cls);
+    lane_settle(sched, lane);
+}
+
+void sched_sink_retire(struct sched *sched, struct sched_time now, uint32_t id, const char *cls)
+{
+    sched->now = now;
+    struct sched_sink *sink = sink_of(sched, id);
+    sink->retired = cls;
+    VEC_EACH (at, &sink->flows) {
+        struct flow *flow = *at;
+        while (flow && flow->loose.count > 0) {
+            struct sched_place place = {.sink = id, .tenant = flow->tenant->id};
+            sched_discard(sched, now, &place, flow->loose.first, false);
+            struct sched_action *action = &sched->actions.at[sched->actions.len - 1];
+            action->state = SCHED_ROW_DEAD;
+            action->cls = cls;
+            sink->dead++;
+        }
+    }
+    for (size_t i = 0; i < sched->slabs.len; i++) {
+        for (size_t k = 0; k < SLAB_LANES; k++) { /* a slab may go while its last lane is retired */
+            struct slab *slab = sched->slabs.at[i].slab;
+            if (!slab || k >= slab->next_unused)
+                break;
+            if (slab->lanes[k].used && slab->lanes[k].flow->sink == sink)
+                retire_lane(sched, &slab->lanes[k], cls);
+        }
+    }
+}
+
+/* ---- rows ---- */
+
+static bool is_running(const struct lane *lane, uint64_t seq)
+{
+    return lane->run && lane->run->seq == seq;
+}
+
+enum sched_answer sched_replay(struct sched *sched, struct sched_time now, const struct sched_place *place,
+                               const struct sched_again *row)
+{
+    sched->now = now;
+    struct flow *flow = flow_of(sched, place->sink, place->tenant);
+    struct lane *lane = lane_of(sched, place, row->seq);
+    struct note *note = lane ? note_find(lane, row->seq) : NULL;
+    if (note && note->held) {
+        lane_leave(sched, lane);
+        note->job = row->job;
+        release_hold(sched, lane, note, row->received_ms);
+        lane_settle(sched, lane);
+        return SCHED_DONE;
+    }
+    bool owed = lane ? rows_has(&lane->rows, row->seq) : !place->ordered && rows_has(&flow->loose, row->seq);
+    if (owed)
+        return SCHED_NOTHING;
+    if (!lane) {
+        uint8_t id[16];
+        unordered_id(row->seq, id);
+        lane = lane_make(sched, flow, place->ordered, place->ordered ? place->lane : id);
+    }
+    lane_leave(sched, lane);
+    note = note_get(sched, lane, row->seq);
+    note->late |= row->late || lane->highest_ok > row->seq;
+    note->job = row->job;
+    note->dead = false;
+    note->attempts = 0;
+    note->first_ms = note->first_unix_ms = note->waived_ms = note->dead_at_ms = 0;
+    lane_put(sched, lane, row->seq, row->received_ms, true);
+    if (row->dead && place->ordered)
+        lane_undead(lane);
+    else if (row->dead)
+        flow->sink->dead--;
+    say_row(sched, lane, row->seq, note, SCHED_ROW_PENDING, NULL);
+    lane_settle(sched, lane);
+    return SCHED_DONE;
+}
+
+/* An unordered row that was never tried. */
+static enum sched_answer discard_loose(struct sched *sched, const struct sched_place *place, uint64_t seq,
+                                       bool dead)
+{
+    struct flow *flow = flow_of(sched, place->sink, place->tenant);
+    if (rows_remove(&flow->loose, seq, NULL, &sched->bytes)) {
+        row_leaves(flow->sink, seq);
+        flow_check(sched, flow);
+    } else if (dead && flow->sink->dead > 0) {
+        flow->sink->dead--;
+    } else {
+        return SCHED_NOT_FOUND;
+    }
+    struct sched_action *action = VEC_ADD(&sched->actions);
+    *action = (struct sched_action){.kind = ACTION_ROW,
+                                    .place = *place,
+                                    .seq = seq,
+                                    .state = SCHED_ROW_DISCARDED,
+                                    .at_ms = sched->now.unix_ms};
+    return SCHED_DONE;
+}
+
+enum sched_answer sched_discard(struct sched *sched, struct sched_time now, const struct sched_place *place,
+                                uint64_t seq, bool dead)
+{
+    sched->now = now;
+    struct lane *lane = lane_of(sched, place, seq);
+    if (!lane)
+        return place->ordered ? SCHED_NOT_FOUND : discard_loose(sched, place, seq, dead);
+    if (is_running(lane, seq))
+        return SCHED_IN_FLIGHT;
+    struct note *note = note_find(lane, seq);
+    bool owed = rows_has(&lane->rows, seq);
+    if (!owed && !(dead && lane->dead > 0))
+        return SCHED_NOT_FOUND;
+    lane_leave(sched, lane);
+    say_row(sched, lane, seq, note, SCHED_ROW_DISCARDED, NULL)->at_ms = now.unix_ms;
+    if (owed) {
+        lane_take(sched, lane, seq);
+    } else {
+        lane_undead(lane);
+        if (note)
+            note_drop(sched, note);
+    }
+    lane_settle(sched, lane);
+    return SCHED_DONE;
+}
+
+void sched_rewind(struct sched *sched, struct sched_time now, const struct sched_place *place,
+                  uint64_t frontier)
+{
+    sched->now = now;
+    struct lane *lane = lane_of(sched, place, 0);
+    if (!lane && frontier == UINT64_MAX)
+        return;
+    if (!lane)
+        lane = lane_make(sched, flow_of(sched, place->sink, place->tenant), true, place->lane);
+    lane_leave(sched, lane);
+    lane_extra(sched, lane)->frontier = frontier;
+    lane_settle(sched, lane);
+}
+
+/* Takes a waiting row out of where it is; what it had spent goes into *spent. */
+static enum sched_answer lift(struct sched *sched, const struct sched_place *from, uint64_t seq,
+                              struct note *spent, bool *noted, int64_t *received_ms)
+{
+    struct flow *flow = flow_of(sched, from->sink, from->tenant);
+    struct lane *lane = lane_of(sched, from, seq);
+    *noted = false;
+    if (!lane) {
+        if (from->ordered || !rows_remove(&flow->loose, seq, received_ms, &sched->bytes))
+            return SCHED_NOT_FOUND;
+        row_leaves(flow->sink, seq);
+        flow_check(sched, flow);
+        return SCHED_DONE;
+    }
+    const struct note *note = note_find(lane, seq);
+    if (is_running(lane, seq))
+        return SCHED_IN_FLIGHT;
+    if (!rows_has(&lane->rows, seq))
+        return SCHED_NOT_FOUND;
+    if (note && note->held)
+        return SCHED_NOTHING;
+    if (note) {
+        *noted = true;
+        *spent = *note;
+    }
+    lane_leave(sched, lane);
+    *received_ms = lane_take(sched, lane, seq);
+    lane_settle(sched, lane);
+    return SCHED_DONE;
+}
+
+enum sched_answer sched_rekey(struct sched *sched, struct sched_time now, const struct sched_place *from,
+                              uint64_t seq, const struct sched_place *to)
+{
+    sched->now = now;
+    CHECK(from->sink == to->sink && from->tenant == to->tenant);
+    bool same =
+        from->ordered == to->ordered && (!to->ordered || memcmp(from->lane, to->lane, sizeof to->lane) == 0);
+    if (same)
+        return SCHED_NOTHING;
+    struct note spent = {0};
+    bool noted = false;
+    int64_t received_ms = 0;
+    enum sched_answer answer = lift(sched, from, seq, &spent, &noted, &received_ms);
+    if (answer != SCHED_DONE)
+        return answer;
+    if (!to->ordered && !noted) {
+        sched_commit(sched, now, to, seq, received_ms);
+        return SCHED_DONE;
+    }
+    struct lane *lane = lane_of(sched, to, seq);
+    if (!lane) {
+        uint8_t id[16];
+        unordered_id(seq, id);
+        lane =
+            lane_make(sched, flow_of(sched, to->sink, to->tenant), to->ordered, to->ordered ? to->lane : id);
+    }
+    lane_leave(sched, lane);
+    lane_put(sched, lane, seq, received_ms, true);
+    struct note *note = note_get(sched, lane, seq);
+    if (noted) {
+        note->attempts = spent.attempts;
+        note->job = spent.job;
+        note->first_ms = spent.first_ms;
+        note->first_unix_ms = spent.first_unix_ms;
+        note->waived_ms = spent.waived_ms;
+        note->stopped_base_ms = spent.stopped_base_ms;
+        note->due_ms = spent.due_ms;
+        note->by_receiver = spent.by_receiver;
+        note->late = spent.late;
+    }
+    if (lane->highest_ok > seq && !note->late) {
+        note->late = true;
+        say_row(sched, lane, seq, note, SCHED_ROW_PENDING, NULL);
+    }
+    lane_settle(sched, lane);
+    return SCHED_DONE;
+}

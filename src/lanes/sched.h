@@ -1,0 +1,260 @@
+/* Who is next? The rules of delivery, pure: no clock, no thread, no I/O, and randomness only from a seed.
+ * Everything that happens comes in as a call with the time; what is to be done comes out of sched_next_start,
+ * sched_actions and sched_next_due. The same calls with the same times give the same answers, which is what
+ * lets a simulation prove it.
+ *
+ *     rows are committed ─┐                            ┌─▶ attempts to start
+ *     an attempt ended ───┼─▶ lanes, sinks, breakers ──┼─▶ changes of rows, to be stored
+ *     time passes ────────┤                            ├─▶ notices for people
+ *     an operator acts ───┘                            └─▶ when to look again
+ *
+ * What it keeps to (contract, sections 4 and 5): at most one attempt of a lane runs; the next of a lane is
+ * its lowest unfinished seq at that moment, read from its rows and never from a counter; a lane that can't go
+ * on holds nothing that another one needs; slots go round over tenants, then sinks, then lanes.
+ *
+ * One owner at a time; nothing here blocks or fails. Costs: O(1) a row and an attempt, O(log of the blocked
+ * heads) a retry. Memory: about 150 bytes a lane and 8 a row behind its head. */
+#ifndef LANES_SCHED_H
+#define LANES_SCHED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lanes/policy.h"
+#include "lanes/view.h"
+
+struct sched;
+struct sched_run; /* one attempt under way; valid until its outcome was told */
+
+/* Every call brings both clocks. Waiting is measured on the first, which never goes back; the second, which
+ * may jump, only goes into records. */
+struct sched_time {
+    int64_t mono_ms, unix_ms;
+};
+
+struct sched_options {
+    uint64_t seed;         /* of the jitter */
+    int64_t lane_idle_ms;  /* an empty lane is forgotten after it */
+    size_t lane_idle_most; /* or when more than so many are empty */
+    unsigned concurrency;  /* attempts running, all sinks */
+};
+
+struct sched *sched_new(const struct sched_options *options);
+void sched_free(struct sched *sched);
+
+/* Where a row belongs. An unordered row is a lane of its own, and `lane` is unused. */
+struct sched_place {
+    uint32_t sink, tenant; /* small numbers */
+    bool ordered;
+    uint8_t lane[16];
+};
+
+/* ---- sinks ---- */
+
+/* A new sink, or another policy for a known one. The policy is copied; what it points to is borrowed until
+ * the next one or sched_free. */
+void sched_sink_set(struct sched *sched, struct sched_time now, uint32_t sink,
+                    const struct sched_policy *policy);
+bool sched_sink_known(const struct sched *sched, uint32_t sink);
+/* Every row of it that is not running is dead-lettered with this class (a static text). */
+void sched_sink_retire(struct sched *sched, struct sched_time now, uint32_t sink, const char *cls);
+
+enum breaker_cause { BREAKER_BY_FAILURES, BREAKER_BY_REFUSALS, BREAKER_BY_CONFIG /* parked */ };
+
+/* What survives a restart of an open breaker. */
+struct breaker_record {
+    enum breaker_cause cause;
+    uint32_t opens;      /* in a row; 0: closed */
+    int64_t probe_at_ms; /* unix */
+};
+void sched_sink_restore(struct sched *sched, struct sched_time now, uint32_t sink,
+                        const struct breaker_record *record);
+
+/* ---- rows come ---- */
+
+/* A committed row: due at once. */
+void sched_commit(struct sched *sched, struct sched_time now, const struct sched_place *place, uint64_t seq,
+                  int64_t received_ms);
+
+/* A row found at the start; ascending in seq is fastest. A pending one is due at once, whatever it waited
+ * for. */
+struct sched_owed {
+    uint64_t seq;
+    int64_t received_ms;
+    enum { OWED_PENDING, OWED_DEAD, OWED_HELD } state;
+    bool late;
+    uint32_t attempts;
+    int64_t first_attempt_ms, waived_ms, dead_at_ms;
+};
+void sched_restore(struct sched *sched, struct sched_time now, const struct sched_place *place,
+                   const struct sched_owed *row);
+
+/* ---- attempts ---- */
+
+struct sched_start {
+    struct sched_run *run;
+    struct sched_place place;
+    uint64_t seq;
+    int64_t received_ms;
+    uint32_t number;       /* 1: the first */
+    uint64_t previous_seq; /* last ok of the lane; 0: not known */
+    uint32_t skipped;      /* dead letters of the lane now */
+    uint32_t replay;       /* the job that made the row; 0: none */
+    bool late;             /* a higher seq of the lane was delivered before */
+    bool probe;            /* of a breaker */
+};
+/* The next attempt to start, or false. Its slot is taken from here on, until sched_outcome or sched_put_back.
+ */
+bool sched_next_start(struct sched *sched, struct sched_time now, struct sched_start *out);
+
+struct sched_outcome {
+    enum { SCHED_OK, SCHED_TRANSIENT, SCHED_RETRY_AFTER, SCHED_REFUSED, SCHED_CONFIG } cls;
+    int64_t retry_after_ms; /* class RETRY_AFTER */
+    bool too_many;          /* a 429: never counts for the breaker */
+    bool timed_out;
+    bool unreachable; /* connect, TLS, name or time-out: not an answer of the receiver */
+};
+void sched_outcome(struct sched *sched, struct sched_time now, struct sched_run *run,
+                   const struct sched_outcome *outcome);
+/* The attempt never happened: nothing is spent, the row is due again after `delay_ms`. */
+void sched_put_back(struct sched *sched, struct sched_time now, struct sched_run *run, int64_t delay_ms);
+/* An attempt under way goes on, but not its row: the hook is unreadable, say. Dead-lettered, skipping. */
+void sched_give_up(struct sched *sched, struct sched_time now, struct sched_run *run, const char *cls);
+
+size_t sched_running(const struct sched *sched);
+
+/* ---- time ---- */
+
+/* Does what has become due. Cheap when nothing has. */
+void sched_tick(struct sched *sched, struct sched_time now);
+/* The monotonic time of the next thing that happens by itself; INT64_MAX: nothing. */
+int64_t sched_next_due(struct sched *sched);
+
+/* ---- what came of it ---- */
+
+enum sched_action_kind {
+    ACTION_ROW,            /* a row changed: store it */
+    ACTION_LANE_BLOCKED,   /* its head has been failing or held for five minutes: once */
+    ACTION_LANE_UNBLOCKED, /* after the former */
+    ACTION_BREAKER,        /* the breaker of a sink changed */
+};
+
+enum sched_row_state {
+    SCHED_ROW_PENDING,
+    SCHED_ROW_DONE,
+    SCHED_ROW_DEAD,
+    SCHED_ROW_HELD,
+    SCHED_ROW_DISCARDED
+};
+
+struct sched_action {
+    enum sched_action_kind kind;
+    struct sched_place place;   /* ROW, LANE_*; of BREAKER only the sink */
+    uint64_t seq;               /* ROW; of LANE_* the head, 0: none */
+    enum sched_row_state state; /* ROW, and what follows */
+    bool late;
+    bool by_outcome; /* the direct result of the last sched_outcome: its status and reason belong to it */
+    uint32_t attempts;
+    int64_t first_attempt_ms, due_ms, at_ms; /* unix; 0: none */
+    int64_t waived_ms;
+    const char *cls;              /* static; NULL: as it was */
+    int64_t since_ms;             /* LANE_*: unix, first failed attempt */
+    uint32_t behind;              /* LANE_*: rows behind the head */
+    enum breaker_state breaker;   /* BREAKER */
+    struct breaker_record record; /* BREAKER */
+};
+/* Since the last sched_actions_done, in order; valid until any other call. */
+const struct sched_action *sched_actions(const struct sched *sched, size_t *count);
+void sched_actions_done(struct sched *sched);
+
+/* ---- operators ---- */
+
+enum sched_answer {
+    SCHED_DONE,
+    SCHED_NOT_FOUND,    /* no such lane or row here */
+    SCHED_HEAD_CHANGED, /* `expect_head` is another one by now */
+    SCHED_IN_FLIGHT,    /* its attempt runs */
+    SCHED_NOTHING,      /* it is so already */
+};
+
+/* `expect_head` 0: any. */
+enum sched_answer sched_lane_pause(struct sched *sched, struct sched_time now,
+                                   const struct sched_place *place);
+enum sched_answer sched_lane_resume(struct sched *sched, struct sched_time now,
+                                    const struct sched_place *place);
+/* The head is due now; a held one is tried again with a fresh budget. */
+enum sched_answer sched_lane_retry(struct sched *sched, struct sched_time now,
+                                   const struct sched_place *place, uint64_t expect_head);
+/* The head becomes a dead letter (class "skipped") and the lane goes on. */
+enum sched_answer sched_lane_skip(struct sched *sched, struct sched_time now, const struct sched_place *place,
+                                  uint64_t expect_head);
+
+/* `for_ms` 0: until resumed. */
+void sched_sink_pause(struct sched *sched, struct sched_time now, uint32_t sink, int64_t for_ms);
+void sched_sink_resume(struct sched *sched, struct sched_time now, uint32_t sink);
+/* Closes the breaker, ends the parking, makes all heads due. */
+void sched_sink_retry(struct sched *sched, struct sched_time now, uint32_t sink);
+
+/* A row is owed (again), keeping its seq: a dead letter with a fresh budget (`dead`), a stored hook of a
+ * replay job
+ * (`job`), a released hold. NOTHING when it is owed already: it is not made twice. */
+struct sched_again {
+    uint64_t seq;
+    int64_t received_ms;
+    bool dead;    /* it counts as a dead letter of its lane now */
+    bool late;    /* as stored */
+    uint32_t job; /* 0: none */
+};
+enum sched_answer sched_replay(struct sched *sched, struct sched_time now, const struct sched_place *place,
+                               const struct sched_again *row);
+/* Gives a row up for good: a dead letter, a held one, or one still waiting. `dead` as above. */
+enum sched_answer sched_discard(struct sched *sched, struct sched_time now, const struct sched_place *place,
+                                uint64_t seq, bool dead);
+/* A replay job rewinds a lane: rows above `frontier` wait, even when the lane has run empty below it, until
+ * the job moves the frontier on; UINT64_MAX ends it. */
+void sched_rewind(struct sched *sched, struct sched_time now, const struct sched_place *place,
+                  uint64_t frontier);
+/* A waiting row moves to another lane (or out of the lanes) of the same sink and tenant, keeping its seq and
+ * what it has spent. */
+enum sched_answer sched_rekey(struct sched *sched, struct sched_time now, const struct sched_place *from,
+                              uint64_t seq, const struct sched_place *to);
+
+/* ---- looking ---- */
+
+/* Memory of lanes and rows in use, in bytes; what empty lanes take is not counted, they go when room is
+ * needed. */
+size_t sched_memory(const struct sched *sched);
+
+struct sched_sink_view {
+    uint64_t pending; /* rows owed */
+    uint64_t dead;    /* dead letters, holding ones too */
+    uint64_t running;
+    uint64_t lanes[LANE_STATE_COUNT]; /* lanes that have rows, by state */
+    uint64_t retrying_rows;           /* heads and unordered rows that wait for another attempt */
+    uint64_t rows_behind_blocked, lane_depth_max;
+    int64_t oldest_ms;        /* unix: the oldest pending was received; 0: none */
+    int64_t blocked_since_ms; /* unix: first failed attempt of the oldest failing head; 0: none */
+    enum breaker_state breaker;
+    enum breaker_cause cause;
+    bool paused;
+    bool waiting_with_free_slot; /* work is there that nothing but a pick keeps from starting */
+};
+/* From running sums: no scan. */
+void sched_sink_look(struct sched *sched, struct sched_time now, uint32_t sink, struct sched_sink_view *out);
+
+bool sched_lane_look(struct sched *sched, struct sched_time now, const struct sched_place *place,
+                     struct lane_view *out);
+/* The seqs of its next rows; gives how many. */
+size_t sched_lane_rows(struct sched *sched, const struct sched_place *place, uint64_t *seqs, size_t most);
+
+/* Lanes with rows, a slice a call: goes on at *cursor (0: the beginning), looks at up to `most` of them,
+ * gives how many were filled; *cursor is 0 again at the end. Lanes that come or go in between may be missed;
+ * none shows twice. */
+size_t sched_lanes_slice(struct sched *sched, struct sched_time now, size_t *cursor, struct lane_view *out,
+                         size_t most);
+
+/* For tests: walks everything and ends the process when a sum or a list disagrees with the rows. */
+void sched_audit(struct sched *sched, struct sched_time now);
+
+#endif

@@ -1,0 +1,39 @@
+/* A lane as people see it. */
+#ifndef LANES_VIEW_H
+#define LANES_VIEW_H
+
+#include <stdint.h>
+
+#define LANE_STATES(X)                                                                                       \
+    X(READY, "ready")                                                                                        \
+    X(RUNNING, "running")                                                                                    \
+    X(RETRYING, "retrying")                                                                                  \
+    X(HELD, "held")                                                                                          \
+    X(PAUSED, "paused")                                                                                      \
+    X(PARKED, "parked")                                                                                      \
+    X(BREAKER_OPEN, "breaker_open")
+
+enum lane_state {
+#define LANE_STATE_ENUM(id, name) LANE_STATE_##id,
+    LANE_STATES(LANE_STATE_ENUM)
+#undef LANE_STATE_ENUM
+        LANE_STATE_COUNT
+};
+const char *lane_state_name(enum lane_state state);
+
+enum breaker_state { BREAKER_CLOSED, BREAKER_OPEN, BREAKER_HALF_OPEN };
+
+/* One lane as a list shows it. The key, the head's id and its last error are in the store:
+ * store_row_of(head_seq). */
+struct lane_view {
+    uint32_t tenant, sink; /* the store's ids */
+    uint8_t lane[16];
+    enum lane_state state;
+    uint64_t depth;    /* unfinished rows */
+    int64_t oldest_ms; /* unix: the head was received */
+    uint64_t head_seq;
+    uint32_t head_attempts;
+    int64_t head_due_ms; /* unix */
+};
+
+#endif
