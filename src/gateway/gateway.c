@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "admin/admin.h"
@@ -331,6 +332,20 @@ static void wait_for_end(const sigset_t *set)
     }
 }
 
+/* Every client and every running attempt is a file descriptor: takes what the system lets us have. */
+static void raise_file_limit(const struct config *config)
+{
+    enum { OWN_FILES = 128 };
+    rlim_t wanted = (rlim_t)config->http.max_connections + config->dispatch_concurrency + OWN_FILES;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+        return;
+    limit.rlim_cur = limit.rlim_max == RLIM_INFINITY || limit.rlim_max > wanted ? wanted : limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < wanted)
+        log_event(LOG_WARN, "file_limit_low", LOG_INT("limit", limit.rlim_cur), LOG_INT("wanted", wanted),
+                  LOG_STR("do", "raise the limit of open files (ulimit -n, LimitNOFILE=)"));
+}
+
 enum status gateway_run(struct config *config, struct error *err)
 {
     struct gateway g = {.config = config_ref(config), .metrics = metrics_new()};
@@ -341,6 +356,7 @@ enum status gateway_run(struct config *config, struct error *err)
     sigaddset(&set, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
+    raise_file_limit(config);
 
     enum status status = open_all(&g, err);
     if (status == STATUS_OK) {
