@@ -21,10 +21,10 @@ local may_see = {
   ingest = "envelope json metrics http verify order store",
   lanes = "envelope metrics store deliver",
   script = "envelope json order",
-  config = "script http verify order store deliver ingest lanes admin envelope json metrics",
+  config = "envelope json metrics http verify order store deliver lanes script",
   admin = "envelope json metrics http order store deliver lanes",
   gateway = "envelope json metrics http verify order store deliver ingest lanes script config admin",
-  cli = "config store gateway script",
+  cli = "envelope json metrics http verify order store deliver lanes script config gateway",
 }
 
 -- A library's header, and where it may be included: rooms, or single files.
