@@ -244,6 +244,13 @@ static long resident_bytes(void)
     return pages * sysconf(_SC_PAGESIZE);
 }
 
+static bool note_peak(long *most)
+{
+    long now = resident_bytes();
+    *most = now > *most ? now : *most;
+    return true;
+}
+
 static char piece[128 * 1024];
 
 /* One post of 8 MiB, sent as fast as it goes; the status, 0 when it was cut off. */
@@ -284,12 +291,8 @@ static void stalled_posts_stay_within_the_bound(void **state)
                 close(fds[i]);
                 fds[i] = -1;
             }
-    long most = resident_bytes();
-    while (atomic_load(&stage.refused_memory) < STALLED - BOUND / (4 * MIB)) {
-        long now = resident_bytes();
-        most = now > most ? now : most;
-        stage_pause();
-    }
+    long most = 0;
+    STAGE_WAIT(note_peak(&most) && atomic_load(&stage.refused_memory) >= STALLED - BOUND / (4 * MIB));
     STAGE_WAIT(stage_gauge(&stage, "lanegate_http_buffered_bytes") <= BOUND);
     print_message("resident +%ld KiB\n", (most - before) / 1024);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
