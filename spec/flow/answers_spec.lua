@@ -57,6 +57,8 @@ return {
     { "refuses what does not verify", http.request("POST", "/webhooks/signed", {}, "x"), 401, "verification_failed" },
     { "refuses a header it could not forward", http.request("POST", "/webhooks/demo", { ["X-A"] = "caf\233" }, "x"), 400,
       "invalid_header" },
+    { "does not know a source, before it looks at headers",
+      http.request("POST", "/webhooks/other", { ["X-A"] = "caf\233" }, "x"), 404, "unknown_source" },
     { "refuses two lengths", "POST /webhooks/demo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx",
       400, "bad_request" },
     { "is healthy", http.request("GET", "/health", {}), 200 },

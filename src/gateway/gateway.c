@@ -182,6 +182,7 @@ static enum status open_front(struct gateway *g, struct error *err)
     struct http_options http = config->http;
     http.name = "ingest";
     http.handler = ingest_handle;
+    http.judges_headers = true;
     http.on_refused = ingest_refused;
     http.ctx = g->ingest;
     http.metrics = g->metrics;

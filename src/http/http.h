@@ -32,6 +32,8 @@ struct http_request {
     struct bytes remote_ip;         /* text; v4-mapped as v4 */
     bool over_unix;                 /* no address: not used by TCP listeners */
     bool kept;                      /* not the first request of its connection */
+    struct bytes invalid_header;    /* name of the first header with a byte outside 0x20-0x7E and tab in its
+                                       value; absent when there is none. See http_options.judges_headers */
     unsigned loop;                  /* 0 .. threads-1: whose thread this is */
     struct http_exchange *exchange; /* answer to this */
 };
@@ -56,6 +58,7 @@ struct http_options {
     int64_t header_timeout_ms, body_timeout_ms, idle_timeout_ms;
     size_t max_connections; /* beyond it the newest is closed */
     http_handler handler;
+    bool judges_headers;        /* the handler looks at invalid_header; otherwise the wall answers 400 */
     http_on_refused on_refused; /* may be NULL */
     void *ctx;                  /* of both */
     struct metrics *metrics;    /* may be NULL */

@@ -59,13 +59,15 @@ int http_request_take(h2o_handler_t *handler, h2o_req_t *req)
         http_refuse_too_large(conn, req);
     } else if (verdict == HEAD_BAD) {
         http_refuse_bad_request(conn, req);
-    } else if (verdict == HEAD_INVALID_HEADER) {
+    } else if (verdict == HEAD_INVALID_HEADER && !server->options.judges_headers) {
         http_refuse_invalid_header(conn, req, head.headers[head.culprit].name);
     } else if (verdict == HEAD_UNKNOWN_EXPECT) {
         http_refuse_expectation(conn, req);
     } else {
         struct http_request request = describe(conn, req, &head);
         request.exchange = &conn->exchange;
+        if (verdict == HEAD_INVALID_HEADER)
+            request.invalid_header = head.headers[head.culprit].name;
         conn->close_after = head.chunked; /* chunk framing is decoded by now and can't be judged */
         http_exchange_open(conn, req);
         server->options.handler(server->options.ctx, &request);

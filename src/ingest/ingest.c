@@ -144,6 +144,9 @@ void ingest_handle(void *ctx, const struct http_request *request)
         refuse_early(ingest, request, REFUSE_METHOD_NOT_ALLOWED, NULL);
     else if (ingest->draining && request->kept)
         refuse_early(ingest, request, REFUSE_DRAINING, NULL);
+    else if (request->invalid_header.at)
+        refuse_early(ingest, request, REFUSE_INVALID_HEADER,
+                     &(struct refusal_detail){.name = "header", .value = request->invalid_header});
     else if (request->body.len > ingest->options.max_body_bytes)
         refuse_early(
             ingest, request, REFUSE_PAYLOAD_TOO_LARGE,
