@@ -1,0 +1,128 @@
+/* What lookers and scrapes see of the sinks: a copy of the scheduler's running sums, made by the lanes thread
+ * now and then. Nobody else touches the scheduler, and nobody scans a lane. */
+#include <string.h>
+
+#include "lanes/lanes_priv.h"
+#include "util/clock.h"
+#include "util/mem.h"
+
+static void scrape(void *ctx)
+{
+    struct lanes *lanes = ctx;
+    pthread_mutex_lock(&lanes->look_lock);
+    double now_ms = (double)clock_unix_ms(), pending = 0, running = 0, dead = 0;
+    for (size_t i = 0; i < lanes->sinks.len; i++) {
+        const struct lanes_sink_meter *meter = &lanes->sinks.at[i].meter;
+        const struct lanes_sink_view *view = &lanes->views[i];
+        for (int state = 0; state < LANE_STATE_COUNT; state++)
+            gauge_set(meter->states[state], (double)lanes->sums[i].lanes[state]);
+        gauge_set(meter->depth_max, (double)view->lane_depth_max);
+        gauge_set(meter->behind, (double)view->rows_behind_blocked);
+        double oldest_ms = view->oldest_ms ? now_ms - (double)view->oldest_ms : 0;
+        double blocked_ms = view->blocked_since_ms ? now_ms - (double)view->blocked_since_ms : 0;
+        gauge_set(meter->oldest, oldest_ms > 0 ? oldest_ms / 1000 : 0);
+        gauge_set(meter->blocked, blocked_ms > 0 ? blocked_ms / 1000 : 0);
+        pending += (double)view->pending;
+        running += (double)view->running;
+        dead += (double)view->dead;
+    }
+    pthread_mutex_unlock(&lanes->look_lock);
+    gauge_set(lanes->pending, pending);
+    gauge_set(lanes->inflight_gauge, running);
+    gauge_set(lanes->dead, dead);
+}
+
+static void meter_open(struct metrics *metrics, struct sink_entry *sink)
+{
+    static const char *const classes[] = {"refused", "exhausted"}, *const breakers[] = {"open", "half_open",
+                                                                                        "closed"};
+    const char *source = sink->is.source, *name = sink->is.name;
+    struct lanes_sink_meter *meter = &sink->meter;
+    for (int cls = 0; cls < OUTCOME_CLASS_COUNT; cls++)
+        meter->results[cls] =
+            metrics_series3(metrics, METRIC_DISPATCH_DELIVERIES, source, name, outcome_class_name(cls));
+    for (int state = 0; state < LANE_STATE_COUNT; state++)
+        meter->states[state] =
+            metrics_series3(metrics, METRIC_DISPATCH_LANES, source, name, lane_state_name(state));
+    for (size_t i = 0; i < 2; i++)
+        metrics_series3(metrics, METRIC_DISPATCH_DEAD, source, name, classes[i]);
+    for (size_t i = 0; i < 3; i++)
+        metrics_series3(metrics, METRIC_DISPATCH_BREAKER, source, name, breakers[i]);
+    meter->lag = metrics_series3(metrics, METRIC_DISPATCH_LAG, source, name, NULL);
+    meter->depth_max = metrics_series3(metrics, METRIC_DISPATCH_LANE_DEPTH_MAX, source, name, NULL);
+    meter->blocked = metrics_series3(metrics, METRIC_DISPATCH_BLOCKED_MAX, source, name, NULL);
+    meter->oldest = metrics_series3(metrics, METRIC_DISPATCH_OLDEST, source, name, NULL);
+    meter->behind = metrics_series3(metrics, METRIC_DISPATCH_BEHIND, source, name, NULL);
+}
+
+void gauges_open(struct lanes *lanes)
+{
+    lanes->views = mem_zalloc(lanes->sinks.len * sizeof lanes->views[0]);
+    lanes->sums = mem_zalloc(lanes->sinks.len * sizeof lanes->sums[0]);
+    for (size_t i = 0; i < lanes->sinks.len; i++)
+        lanes->views[i].id = lanes->sinks.at[i].is.id;
+    struct metrics *metrics = lanes->options.metrics;
+    if (!metrics)
+        return;
+    VEC_EACH (sink, &lanes->sinks)
+        meter_open(metrics, sink);
+    lanes->pending = metrics_series3(metrics, METRIC_QUEUE_PENDING, NULL, NULL, NULL);
+    lanes->inflight_gauge = metrics_series3(metrics, METRIC_QUEUE_INFLIGHT, NULL, NULL, NULL);
+    lanes->dead = metrics_series3(metrics, METRIC_QUEUE_DEAD, NULL, NULL, NULL);
+    metrics_on_scrape(metrics, scrape, lanes);
+}
+
+void gauges_publish(struct lanes *lanes)
+{
+    struct sched_time now = lanes_now();
+    bool stuck = false, slot_free = sched_running(lanes->sched) < lanes->options.concurrency;
+    pthread_mutex_lock(&lanes->look_lock);
+    for (size_t i = 0; i < lanes->sinks.len; i++) {
+        struct sched_sink_view *sum = &lanes->sums[i];
+        struct lanes_sink_view *view = &lanes->views[i];
+        sched_sink_look(lanes->sched, now, view->id, sum);
+        stuck |= sum->waiting_with_free_slot && slot_free && !atomic_load(&lanes->quiesced);
+        view->pending = sum->pending;
+        view->running = sum->running;
+        view->dead = sum->dead;
+        view->retrying = sum->retrying_rows;
+        view->held = sum->lanes[LANE_STATE_HELD];
+        view->lanes = 0;
+        for (int state = 0; state < LANE_STATE_COUNT; state++)
+            view->lanes += sum->lanes[state];
+        view->breaker = sum->breaker;
+        view->paused = sum->paused;
+        view->parked = sum->breaker != BREAKER_CLOSED && sum->cause == BREAKER_BY_CONFIG;
+        view->oldest_ms = sum->oldest_ms;
+        view->blocked_since_ms = sum->blocked_since_ms;
+        view->rows_behind_blocked = sum->rows_behind_blocked;
+        view->lane_depth_max = sum->lane_depth_max;
+        memcpy(view->last_error, lanes->sinks.at[i].last_error, sizeof view->last_error);
+    }
+    if (!stuck)
+        lanes->stalled_since_ms = 0;
+    else if (lanes->stalled_since_ms == 0)
+        lanes->stalled_since_ms = now.mono_ms;
+    pthread_mutex_unlock(&lanes->look_lock);
+    lanes->published_ms = now.mono_ms;
+    lanes->dirty = false;
+}
+
+size_t lanes_sinks(struct lanes *lanes, struct lanes_sink_view *out, size_t max)
+{
+    size_t n = lanes->sinks.len < max ? lanes->sinks.len : max;
+    pthread_mutex_lock(&lanes->look_lock);
+    memcpy(out, lanes->views, n * sizeof out[0]);
+    pthread_mutex_unlock(&lanes->look_lock);
+    return n;
+}
+
+bool lanes_progress(struct lanes *lanes)
+{
+    enum { PATIENCE_MS = 30 * 1000 };
+    int64_t now_ms = clock_mono_ms();
+    pthread_mutex_lock(&lanes->look_lock);
+    bool stalled = lanes->stalled_since_ms && now_ms - lanes->stalled_since_ms > PATIENCE_MS;
+    pthread_mutex_unlock(&lanes->look_lock);
+    return !stalled && now_ms - atomic_load(&lanes->beat_ms) < PATIENCE_MS;
+}

@@ -1,0 +1,138 @@
+/* The thread around the scheduler. Committed hooks and outcomes come in through two boxes, one wake a batch;
+ * attempts go to deliver, changes of rows to the store. Everything below belongs to the lanes thread unless
+ * it says otherwise. */
+#ifndef LANES_LANES_PRIV_H
+#define LANES_LANES_PRIV_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "lanes/lanes.h"
+#include "lanes/sched.h"
+#include "util/inbox.h"
+#include "util/vec.h"
+
+/* One committed hook on its way in, and then, while there is room, in the cache: what its rows need to be
+ * delivered without asking the store. One allocation, with the keys behind the rows. */
+struct parcel_row {
+    struct sched_place place;
+    uint32_t key_at, key_len;
+    bool has_key, gone; /* its attempt has begun, or it is no concern of ours */
+};
+struct parcel {
+    struct list node; /* the box, then cache->parcels, oldest first */
+    struct parcel *hash_next;
+    struct envelope *envelope; /* a reference; NULL: there was no room */
+    uint64_t seq;
+    int64_t received_ms, came_ms; /* unix; monotonic */
+    size_t size;                  /* what it is charged with */
+    uint32_t row_count, rows_left;
+    const char *keys;
+    struct parcel_row rows[];
+};
+
+struct cache {
+    struct parcel **buckets; /* a power of two */
+    size_t bucket_count, count;
+    struct list parcels;
+};
+
+/* An attempt under way: made at its start, gone at its outcome. */
+struct flight {
+    struct attempt attempt; /* first: what deliver hands back */
+    struct sched_run *run;
+    uint64_t seq;
+    uint32_t sink;
+    int64_t received_ms;
+    size_t size;
+    char key[];
+};
+
+struct lanes_sink_meter {
+    struct series *results[OUTCOME_CLASS_COUNT], *lag, *states[LANE_STATE_COUNT];
+    struct series *depth_max, *blocked, *oldest, *behind;
+};
+
+struct sink_entry {
+    struct lanes_sink is;
+    struct lanes_sink_meter meter;
+    char last_error[128];
+};
+
+struct snapshot {
+    atomic_uint refs;
+    int64_t made_ms; /* monotonic */
+    size_t len;
+    struct lane_view at[];
+};
+
+struct lanes {
+    struct lanes_options options;
+    VEC(struct sink_entry) sinks;
+    VEC(int32_t) sink_index; /* by id; -1: not ours */
+    struct sched *sched;
+    struct store_reader *reader;
+    struct uuid epoch;
+    pthread_t thread;
+    bool running;
+
+    struct inbox committed, outcomes; /* any thread puts */
+    pthread_mutex_t wake_lock;
+    pthread_cond_t wake_cond; /* monotonic */
+    bool awake;               /* under wake_lock */
+    atomic_bool quiesced, stopping;
+
+    struct cache cache;
+    atomic_size_t held_bytes; /* of parcels, in boxes and in the cache; the writer's thread adds */
+    size_t flight_bytes;
+    atomic_size_t inflight;
+    bool backlog_full;
+
+    /* For lookers: written by the lanes thread, under look_lock. */
+    pthread_mutex_t look_lock;
+    pthread_cond_t look_cond;
+    struct lanes_sink_view *views;
+    struct sched_sink_view *sums;
+    struct snapshot *snapshot; /* a reference; NULL: none yet */
+    bool snapshot_wanted, over;
+    int64_t stalled_since_ms; /* monotonic; 0: it moves */
+    atomic_int_least64_t beat_ms;
+
+    bool dirty; /* the views are behind */
+    int64_t published_ms;
+    struct snapshot *building;
+    size_t building_room, cursor;
+    struct series *pending, *inflight_gauge, *dead;
+};
+
+struct sched_time lanes_now(void);
+struct sink_entry *lanes_sink_entry(struct lanes *lanes, uint32_t id); /* NULL: not ours */
+
+/* cache.c */
+void cache_open(struct cache *cache);
+void cache_close(struct lanes *lanes);
+void cache_add(struct lanes *lanes, struct parcel *parcel);
+/* The parcel of a seq with its envelope, and the row for this sink; NULL: ask the store. */
+struct parcel *cache_find(struct lanes *lanes, uint64_t seq, uint32_t sink, struct parcel_row **row);
+void cache_row_done(struct lanes *lanes, struct parcel *parcel, struct parcel_row *row);
+void cache_make_room(struct lanes *lanes, size_t bytes);
+struct parcel *parcel_new(const struct store_hook *hook);
+void parcel_free(struct lanes *lanes, struct parcel *parcel);
+
+/* attempt.c */
+/* Starts what may start; what came of it is appended to `changes`. */
+void attempts_start(struct lanes *lanes, struct list *changes);
+void attempts_end(struct lanes *lanes, struct list *outcomes, struct list *changes);
+
+/* tell.c: what the scheduler said, as changes, log lines and counts. `outcome` may be NULL. */
+void tell_actions(struct lanes *lanes, const struct flight *flight, struct list *changes);
+
+/* gauges.c */
+void gauges_open(struct lanes *lanes);
+void gauges_publish(struct lanes *lanes);
+
+/* list.c */
+bool snapshot_build(struct lanes *lanes); /* true: there is more to do */
+void snapshot_unref(struct snapshot *snapshot);
+
+#endif
