@@ -56,7 +56,7 @@ enum status db_open(struct db *db, const char *path, enum db_use use, struct err
     sqlite3_busy_timeout(db->handle, 1000);
     /* Page size first: it counts only while the file is empty. */
     if (use == DB_WRITE &&
-        (rc = sqlite3_exec(db->handle, "PRAGMA page_size = 4096; PRAGMA journal_mode = WAL;", NULL, NULL,
+        (rc = sqlite3_exec(db->handle, "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL;", NULL, NULL,
                            NULL)) != SQLITE_OK)
         goto failed;
     if ((rc = sqlite3_exec(db->handle, pragmas, NULL, NULL, NULL)) != SQLITE_OK)
