@@ -151,8 +151,8 @@ struct store_owed {
 enum status store_scan(struct store *store, bool (*each)(void *ctx, const struct store_owed *row), void *ctx,
                        struct error *err);
 
-/* The guard: sinks that configuration names no longer, or by another name. Between store_open and store_start, and
- * before anybody keeps a name that the store gave out. */
+/* The guard: sinks that configuration names no longer, or by another name. Between store_open and
+ * store_start, and before anybody keeps a name that the store gave out. */
 struct store_sink_rows {
     uint32_t sink;
     const char *source, *name; /* borrowed for the call */
@@ -160,22 +160,23 @@ struct store_sink_rows {
     uint64_t dead;             /* dead letters that hold nothing up */
 };
 typedef bool (*store_sink_wanted)(void *ctx, const char *source, const char *sink);
-/* How many rows are not done, of every sink that `wanted` takes and that has any; ascending in id. Nothing is read
- * when it takes none; else what store_scan reads. */
+/* How many rows are not done, of every sink that `wanted` takes and that has any; ascending in id. Nothing is
+ * read when it takes none; else what store_scan reads. */
 enum status store_count_rows(struct store *store, store_sink_wanted wanted, void *ctx,
                              void (*each)(void *ctx, const struct store_sink_rows *rows), struct error *err);
 
 /* The lane's id of a key (absent: none), which the store can't know. */
 typedef void (*store_lane_of)(struct bytes source, struct bytes sink, struct bytes key, uint8_t lane[16]);
-/* A sink of `source` is called `to` from now on: it keeps its id, and its owed and dead rows get the lane ids of
- * the new name, in one transaction. Nothing happens when no such row has the old name, so that it may be said at
- * every start; `renamed` tells. REFUSED, with the rest of a sentence about `to`, when rows are owed under the old
- * name and the new one has some too. */
+/* A sink of `source` is called `to` from now on: it keeps its id, and its owed and dead rows get the lane ids
+ * of the new name, in one transaction. Nothing happens when no such row has the old name, so that it may be
+ * said at every start; `renamed` tells. REFUSED, with the rest of a sentence about `to`, when rows are owed
+ * under the old name and the new one has some too. */
 enum status store_sink_rename(struct store *store, const char *source, const char *from, const char *to,
                               store_lane_of lane_of, bool *renamed, struct error *err);
 
-/* What is owed to the sink becomes dead letters of that class, whatever held them. In many transactions: stopped
- * in the middle, the next call does the rest. Nothing happens when nothing is owed, or there is no such sink. */
+/* What is owed to the sink becomes dead letters of that class, whatever held them. In many transactions:
+ * stopped in the middle, the next call does the rest. Nothing happens when nothing is owed, or there is no
+ * such sink. */
 enum status store_sink_retire(struct store *store, const char *source, const char *sink, const char *cls,
                               uint64_t *retired, struct error *err);
 
