@@ -6,6 +6,7 @@ local env = require "lanegate.env"
 local report = require "lanegate.report"
 local schema = require "lanegate.schema"
 local tree = require "lanegate.tree"
+local types = require "lanegate.types"
 
 local rules = {}
 
@@ -56,7 +57,74 @@ local function scheme(check, verify, place)
   end
 end
 
+-- Nil when all are stored, or when what is stored is not known here.
+local function stored_headers(source)
+  local list = source.store_headers
+  if type(list) ~= "table" then return nil end
+  local stored = {}
+  for _, name in ipairs(list) do
+    if not types.is_header_name(name) then return nil end -- a placeholder
+    stored[name:lower()] = true
+  end
+  return stored
+end
+
+-- The first header that the key asks for and that is not stored.
+local function header_not_stored(key, stored)
+  if not key then return nil end
+  if key.header then return types.is_header_name(key.header) and not stored[key.header:lower()] and key.header or nil end
+  for _, item in ipairs(key.items or {}) do
+    local name = header_not_stored(item, stored)
+    if name then return name end
+  end
+end
+
+-- A key or a filter must give the same for the hook as it is stored as for the hook as it came.
+local function survival(check, source, place)
+  local stored = stored_headers(source)
+  if not stored then return end
+  for i, sink in ipairs(source.sinks or {}) do
+    for _, option in ipairs { "ordering_key", "only" } do
+      local name = header_not_stored(sink[option], stored)
+      if name then
+        local at = report.member(report.member(place, "sinks"), i, sink.name)
+        check.faults:add(report.member(at, option), ("reads the header %s, which store_headers does not keep: a replay "
+          .. "could not find it again"):format(report.show(name)))
+      end
+    end
+  end
+  for i, name in ipairs(source.forward_headers or {}) do
+    if types.is_header_name(name) and not stored[name:lower()] and name:lower() ~= "content-type" then
+      check.faults:add(report.member(report.member(place, "forward_headers"), i), ("is %s, which store_headers does not "
+        .. "keep"):format(report.show(name)))
+    end
+  end
+end
+
+-- A backlog moves from a name that is free now to one sink.
+local function old_names(check, source, place)
+  local names, taken = {}, {}
+  for _, sink in ipairs(source.sinks or {}) do
+    if sink.name then names[sink.name] = true end
+  end
+  for i, sink in ipairs(source.sinks or {}) do
+    if sink.was then
+      local at = report.member(report.member(report.member(place, "sinks"), i, sink.name), "was")
+      if names[sink.was] then
+        check.faults:add(at, ("%s is the name of a sink of this source now, and keeps its backlog"):format(
+          report.show(sink.was)))
+      elseif taken[sink.was] then
+        check.faults:add(at, ("%s is what sink %s was, too: a backlog moves to one sink"):format(report.show(sink.was),
+          report.show(taken[sink.was])))
+      end
+      taken[sink.was] = taken[sink.was] or sink.name
+    end
+  end
+end
+
 function rules.source(check, given, source, place)
+  survival(check, source, place)
+  old_names(check, source, place)
   if source.verify then scheme(check, source.verify, report.member(place, "verify")) end
   if source.verify and source.verify.type == "none" and member_of(given, "on_verify_failure") ~= nil then
     check.faults:add(report.member(place, "on_verify_failure"), 'has no meaning with verify = { type = "none" }, '
@@ -209,6 +277,23 @@ local function store(check, given, place)
   end
 end
 
+-- Only what is gone is retired.
+local function retired(check, whole, place)
+  for i, path in ipairs(whole.retire or {}) do
+    local name, gone = path:match("^(.*)/(.*)$")
+    local source = name and whole.sources and whole.sources[name]
+    local at = report.member(report.member(place, "retire"), i)
+    for _, sink in ipairs(source and source.sinks or {}) do
+      if sink.name == gone then
+        check.faults:add(at, ("%s is a sink of this file: only one that is gone can be retired"):format(report.show(path)))
+      elseif sink.was == gone then
+        check.faults:add(at, ("%s is what sink %s was: its backlog moves there, or is retired, but not both"):format(
+          report.show(path), report.show(sink.name)))
+      end
+    end
+  end
+end
+
 function rules.whole(check, given, whole, place)
   store(check, given, place)
   admin(check, whole, place)
@@ -220,6 +305,7 @@ function rules.whole(check, given, whole, place)
       ("must be at least open_ms (%.0f), got %.0f"):format(breaker.open_ms, breaker.max_open_ms))
   end
   sources(check, given, whole, place)
+  retired(check, whole, place)
 end
 
 return rules

@@ -63,8 +63,9 @@ local sink = {
     public = true, doc = "What kind of receiver: `http` posts the hook to a URL, `log` writes a line to the log." },
   { name = "name", type = "name", shown = "its type", public = true,
     doc = "Backlog and lanes belong to this name; two sinks of a source need different ones." },
-  { name = "was", type = "name", public = true, later = true,
-    doc = "The name this sink had before: its backlog moves with it." },
+  { name = "was", type = "name", public = true,
+    doc = "The name this sink had before: at the next start its backlog and its dead letters move here, lane by lane. "
+      .. "It may stay in the file." },
   { name = "only", type = "filter", public = true,
     doc = "`{ json = PATH, match = { globs } }` or `{ header = NAME, match = { globs } }`: other hooks make no "
       .. "delivery for this sink." },
@@ -117,7 +118,9 @@ local source = {
   { name = "dedupe", type = "anything", later = true, doc = "What makes two posts the same hook." },
   { name = "forward_headers", type = "header_names", public = true, shown = "all but the sensitive ones",
     doc = "Which of the provider's headers reach the sinks." },
-  { name = "store_headers", type = "anything", later = true, doc = "Which headers are stored." },
+  { name = "store_headers", type = "stored_headers", default = "all", public = true,
+    doc = "`\"all\"`, or a list of the headers that are stored. Verification sees all of them; keys, filters and sinks see "
+      .. "what is stored. The content type is kept in any case." },
   { name = "respond", type = "number_choice", choices = { 200, 201, 202, 204 }, default = 201, public = true,
     doc = "The status of a success, for providers that insist on one." },
   { name = "handshake", type = "anything", later = true, doc = "Answers what a provider asks before it sends." },
@@ -240,7 +243,9 @@ schema.rows = {
 
   { name = "rate_limits", type = "anything", later = true, doc = "Hooks a second." },
   { name = "quarantine", type = "anything", later = true, doc = "The pen for hooks that failed verification." },
-  { name = "retire", type = "anything", later = true, doc = "Sinks that are gone for good." },
+  { name = "retire", type = "sink_paths", default = {}, public = true,
+    doc = "Sinks that are gone for good, as `\"source/sink\"`: what is owed to them becomes dead letters at the next start. "
+      .. "Without it, or a `was`, the gateway does not start while a sink that is gone is owed hooks." },
 
   { name = "sources", type = "sources", rows = source, required = true, public = true,
     doc = "Where hooks come from: a table by name." },

@@ -213,6 +213,21 @@ types.header_names = { expects = 'a list of header names such as { "content-type
     return types.read_list(check, value, row, place, { type = "header_name" })
   end }
 
+types.stored_headers = { expects = '"all", or a list of header names such as { "x-shop" }',
+  read = function(check, value, row, place)
+    if value == "all" then return value end
+    return types.read_list(check, value, row, place, { type = "header_name" })
+  end }
+
+types.sink_path = text_type('a sink as "source/sink"', function(value)
+  local source, sink = value:match("^([^/]*)/([^/]*)$")
+  return types.is_name(source) and types.is_name(sink)
+end)
+
+types.sink_paths = { expects = 'a list of sinks such as { "shop/billing" }', read = function(check, value, row, place)
+  return types.read_list(check, value, row, place, { type = "sink_path" })
+end }
+
 types.status = { expects = "a status from 400 to 499, but neither 408 nor 429, which ask for another attempt",
   read = function(check, value, row, place)
     if not whole(value) or value < 400 or value > 499 or value == 408 or value == 429 then

@@ -61,26 +61,23 @@ end)
 
 describe("a key of a later version", function()
   says("is refused by its name", [[return {
-      scripts = {}, rate_limits = {}, quarantine = {}, retire = {},
+      scripts = {}, rate_limits = {}, quarantine = {},
       http = { tls = {}, trusted_proxies = {} }, dispatch = { dlq = {} },
-      sources = { shop = { dedupe = 'stripe', store_headers = 'all', handshake = 'slack',
+      sources = { shop = { dedupe = 'stripe', handshake = 'slack',
         on_verify_failure = 'quarantine', verify = { type = 'stripe', secret = 'x' },
-        sinks = { { type = 'log', was = 'old', rate = 5 }, { type = 'google_pubsub' } } } },
+        sinks = { { type = 'log', rate = 5 }, { type = 'google_pubsub' } } } },
       store = { type = 'none' } }]], {
     "2: quarantine: is not built yet in this version",
     "2: rate_limits: is not built yet in this version",
-    "2: retire: is not built yet in this version",
     "2: scripts: is not built yet in this version",
     "3: http.tls: is not built yet in this version",
     "3: http.trusted_proxies: is not built yet in this version",
     "3: dispatch.dlq: is not built yet in this version",
     "4: sources.shop.dedupe: is not built yet in this version",
     "4: sources.shop.handshake: is not built yet in this version",
-    "4: sources.shop.store_headers: is not built yet in this version",
     '5: sources.shop.verify.type: "stripe" is not built yet in this version',
     '5: sources.shop.on_verify_failure: "quarantine" is not built yet in this version',
     "6: sources.shop.sinks.log.rate: is not built yet in this version",
-    "6: sources.shop.sinks.log.was: is not built yet in this version",
     '6: sources.shop.sinks.google_pubsub.type: "google_pubsub" is not built yet in this version',
     '7: store.type: "none" is not built yet in this version',
   })
@@ -198,6 +195,25 @@ describe("a source", function()
     "return { sources = { a = { forward_headers = { 'x-a', 'x b', 5 },\nsinks = { { type = 'log' } } } } }",
     { '1: sources.a.forward_headers[2]: must be a header name, got "x b"',
       "1: sources.a.forward_headers[3]: must be a header name, got 5" })
+  says("stores headers that can be",
+    "return { sources = { a = { store_headers = 'some', sinks = { { type = 'log' } } },\n"
+    .. "b = { store_headers = { 'x a' }, sinks = { { type = 'log' } } } } }",
+    { '1: sources.a.store_headers: must be "all", or a list of header names such as { "x-shop" }, got "some"',
+      '2: sources.b.store_headers[1]: must be a header name, got "x a"' })
+  local REPLAY = ", which store_headers does not keep: a replay could not find it again"
+  says("stores the headers that its keys and filters read", [[return { sources = { shop = {
+      store_headers = { "X-Shop", "x-kind" }, forward_headers = { "x-kind", "X-Else", "content-type" }, sinks = {
+      { type = "log", ordered = true, ordering_key = { header = "x-SHOP" }, only = { header = "X-Kind", match = { "a" } } },
+      { type = "log", name = "b", only = { header = "x-else", match = { "a" } } },
+      { type = "log", name = "c", ordered = true,
+        ordering_key = { first = { { json = "id" }, { first = { { header = "x-shop" }, { header = "x-deep" } } } } } },
+      { type = "log", name = "d", ordered = true, ordering_key = { header = "content-type" } } } } } }]], {
+    '2: sources.shop.forward_headers[2]: is "X-Else", which store_headers does not keep',
+    '4: sources.shop.sinks.b.only: reads the header "x-else"' .. REPLAY,
+    '6: sources.shop.sinks.c.ordering_key: reads the header "x-deep"' .. REPLAY,
+    '7: sources.shop.sinks.d.ordering_key: reads the header "content-type"' .. REPLAY,
+  })
+  says("may store no header at all", "return { sources = { a = { store_headers = {}, sinks = { { type = 'log' } } } } }", {})
   says("names a scheme of verification",
     "return { sources = { a = { verify = { type = 'strpe' }, sinks = { { type = 'log' } } },\n"
     .. "b = { verify = { secret = 'x' }, sinks = { { type = 'log' } } },\n"
@@ -267,6 +283,35 @@ describe("a sink", function()
     "return { dispatch = { attempt_timeout_ms = '1s' }, sources = { shop = { sinks = {\n{ type = 'http', url = 'https://a.b', "
       .. "timeout_ms = 1001 },\n{ type = 'http', name = 'default', url = 'https://a.b' } } } } }",
     { "2: sources.shop.sinks.http.timeout_ms: must be at most dispatch.attempt_timeout_ms (1000), got 1001" })
+end)
+
+describe("a sink with a past", function()
+  says("was something that is free now", sink [[{ type = "log", name = "a", was = "b" },
+{ type = "log", name = "b" },
+{ type = "log", name = "c", was = "c" },
+{ type = "log", name = "d", was = "old" },
+{ type = "log", name = "e", was = "old" },
+{ type = "log", name = "f", was = "a b" }]], {
+    '2: sources.shop.sinks.a.was: "b" is the name of a sink of this source now, and keeps its backlog',
+    '4: sources.shop.sinks.c.was: "c" is the name of a sink of this source now, and keeps its backlog',
+    '6: sources.shop.sinks.e.was: "old" is what sink "d" was, too: a backlog moves to one sink',
+    '7: sources.shop.sinks.f.was: must be a name of 1 to 64 letters, digits, _ and -, got "a b"',
+  })
+  says("is retired by its whole name", "return { retire = { 'shop', 'shop/a/b', '/a', 5, 'gone/x' }, " .. SOURCES .. " }", {
+    '1: retire[1]: must be a sink as "source/sink", got "shop"',
+    '1: retire[2]: must be a sink as "source/sink", got "shop/a/b"',
+    '1: retire[3]: must be a sink as "source/sink", got "/a"',
+    '1: retire[4]: must be a sink as "source/sink", got 5',
+  })
+  says("is retired in a list", "return { retire = 'shop/old', " .. SOURCES .. " }",
+    { '1: retire: must be a list of sinks such as { "shop/billing" }, got "shop/old"' })
+  says("is retired only when it is gone for good", [[return {
+      retire = { "shop/log",
+        "shop/old", "shop/older", "other/log" },
+      sources = { shop = { sinks = { { type = "log", was = "old" } } } } }]], {
+    '2: retire[1]: "shop/log" is a sink of this file: only one that is gone can be retired',
+    '3: retire[2]: "shop/old" is what sink "log" was: its backlog moves there, or is retired, but not both',
+  })
 end)
 
 describe("retry", function()

@@ -20,7 +20,7 @@ describe("defaults", function()
   it("are those of the contract", function()
     local root = root_of("return { " .. SOURCES .. " }")
     assert.same({
-      data_dir = "data", sink_header_prefix = "lanegate", drain_timeout_ms = 25000,
+      data_dir = "data", sink_header_prefix = "lanegate", drain_timeout_ms = 25000, retire = {},
       log = { level = "info", format = "json" },
       http = { listen = { "0.0.0.0:4000" }, threads = 2, max_body_bytes = 26214400, max_buffered_bytes = 268435456,
         prefix = "/webhooks", routing = "path", header_timeout_ms = 10000, body_timeout_ms = 30000, idle_timeout_ms = 60000,
@@ -33,7 +33,7 @@ describe("defaults", function()
       ordering = { max_body_bytes = 1048576 },
       egress = { allow_private = {}, allow_http = false },
       sources = { shop = { tenant = "default", verify = { type = "none" }, on_verify_failure = "reject", respond = 201,
-        trust_url_tenant = false,
+        store_headers = "all", trust_url_tenant = false,
         sinks = { { type = "log", name = "log", ordered = false, concurrency = 32,
           retry = { base_ms = 100, max_ms = 300000, give_up_after_ms = 259200000, jitter = true } } } } },
     }, root)
@@ -75,6 +75,13 @@ describe("forms", function()
   it("of filters become one", function()
     assert.same({ path = { "type" }, match = { "a.*" } }, sink("only = { json = 'type', match = { 'a.*' } }").only)
     assert.same({ header = "x-type", match = { "a", "b" } }, sink("only = { header = 'x-type', match = { 'a', 'b' } }").only)
+  end)
+
+  it("of stored headers stay what they are", function()
+    local source = root_of("return { sources = { shop = { store_headers = { 'X-Shop' }, sinks = { { type = 'log' } } } } }")
+      .sources.shop
+    assert.same({ "X-Shop" }, source.store_headers)
+    assert.is_true(tree.is_list(source.store_headers))
   end)
 
   it("of on_dead become one", function()
@@ -161,6 +168,16 @@ describe("values from outside", function()
     assert.same({ "(env GLOB)" }, root.sources.shop.sinks[2].only.match)
     assert.equal("(env HOST)", root.sources.shop.sinks[1].url)
     assert.equal(5000, root.sources.shop.sinks[1].timeout_ms)
+  end)
+end)
+
+describe("stored headers from outside", function()
+  it("are not known, so that no key is refused for them", function()
+    load_good([[return { retire = { env "GONE" }, sources = {
+      shop = { store_headers = { "x-a", env "HEADER" }, forward_headers = { "x-b" },
+        sinks = { { type = "log", was = env "WAS", ordered = true, ordering_key = { header = "x-b" } } } },
+      other = { store_headers = { "x-a" }, forward_headers = { env "HEADER" }, sinks = { { type = "log", ordered = true,
+        ordering_key = { header = env "HEADER" } } } } } }]], fake_host.new(), false)
   end)
 end)
 

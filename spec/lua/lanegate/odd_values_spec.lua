@@ -7,7 +7,7 @@ local fake_host = require "fake_host"
 local function full()
   local retry = { base_ms = 1, max_ms = "5s", give_up_after_ms = "1h", max_attempts = 3, jitter = true }
   return {
-    data_dir = "data", sink_header_prefix = "acme", drain_timeout_ms = "5s",
+    data_dir = "data", sink_header_prefix = "acme", drain_timeout_ms = "5s", retire = { "shop/gone" },
     log = { level = "info", format = "json" },
     http = { listen = { "127.0.0.1:1" }, threads = 1, max_body_bytes = "1MiB", max_buffered_bytes = "2MiB", prefix = "/in",
       routing = "tenant_path", header_timeout_ms = 1, body_timeout_ms = 1, idle_timeout_ms = 1, max_connections = 1 },
@@ -19,14 +19,14 @@ local function full()
     ordering = { max_body_bytes = 1 },
     egress = { allow_private = { "10.0.0.0/8" }, allow_http = true },
     sources = { shop = { tenant = "acme", verify = { type = "standard_webhooks", secret = { "whsec_AAAA" }, tolerance_ms = 1000 },
-      on_verify_failure = "reject", forward_headers = { "x-a" }, respond = 200, trust_url_tenant = false, retry = { "5s" },
+      on_verify_failure = "reject", forward_headers = { "x-a" }, store_headers = { "x-a", "x" }, respond = 200, trust_url_tenant = false, retry = { "5s" },
       sinks = {
         { type = "http", name = "a", url = "https://a.b", method = "PUT", secret = "x", headers = { ["x-b"] = "c" },
           tls = { ca = "/ca", cert = "/cert", key = "/key" }, timeout_ms = 1, refused = { 410 }, proxy = "http://p:1",
           only = { json = "a.b", match = { "x*" } }, ordered = true, on_missing_key = "unordered",
           on_dead = { refused = "hold", exhausted = "skip" }, concurrency = 1, retry = retry,
           ordering_key = { first = { { json = { "a", "b" }, integers = true }, { header = "x" } } } },
-        { type = "log", name = "b", only = { header = "x", match = { "y" } } },
+        { type = "log", name = "b", was = "old", only = { header = "x", match = { "y" } } },
       } } },
   }
 end
