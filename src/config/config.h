@@ -22,6 +22,7 @@ enum on_verify_failure { VERIFY_REJECT, VERIFY_QUARANTINE, VERIFY_ACCEPT_FLAG };
 
 struct config_sink {
     const char *name;
+    const char *was; /* its name before; NULL: none */
     struct sink_options transport;
     struct order_sink order;
     struct sched_policy policy;
@@ -32,10 +33,17 @@ struct config_source {
     bool shared;               /* tenant_path: the URL's tenant becomes the hook's */
     struct verifier *verifier; /* NULL when loaded without resolving secrets */
     enum on_verify_failure on_verify_failure;
-    int respond; /* 200 201 202 204 */
+    int respond;                       /* 200 201 202 204 */
+    const struct bytes *store_headers; /* names; NULL: all of them are stored */
+    size_t store_header_count;
     const struct config_sink *sinks;
     size_t sink_count;
     struct order_plan *plan;
+};
+
+/* A sink that is gone for good. */
+struct config_retired {
+    const char *source, *sink;
 };
 
 enum routing { ROUTING_PATH, ROUTING_TENANT_PATH };
@@ -75,6 +83,8 @@ struct config {
 
     const struct config_source *sources;
     size_t source_count;
+    const struct config_retired *retired;
+    size_t retired_count;
 };
 
 enum config_mode {

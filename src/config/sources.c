@@ -100,6 +100,7 @@ static void fill_sink(struct loading *loading, const struct config_source *sourc
 {
     struct config *config = loading->config;
     sink->name = value_str(tree, "name", NULL);
+    sink->was = value_str(tree, "was", NULL);
     char path[256];
     snprintf(path, sizeof path, "sources.%s.sinks.%s", source->name, sink->name);
 
@@ -184,9 +185,28 @@ static void fill_source(struct loading *loading, const struct value *tree, struc
                                 : config_is(tree, "on_verify_failure", "quarantine") ? VERIFY_QUARANTINE
                                                                                      : VERIFY_REJECT;
     source->respond = (int)value_int(tree, "respond", 0);
+    const struct value *stored = value_get(tree, "store_headers");
+    if (stored->kind == VALUE_LIST) {
+        source->store_headers = config_texts(stored, loading->config->arena);
+        source->store_header_count = stored->len;
+    }
     fill_sinks(loading, source, tree);
     make_verifier(loading, source, tree);
     make_plan(loading, source);
+}
+
+static void fill_retired(struct config *config, const struct value *list)
+{
+    struct config_retired *retired = arena_zalloc(config->arena, (list->len + 1) * sizeof *retired);
+    config->retired = retired;
+    for (size_t i = 0; i < list->len; i++) {
+        char *source = (char *)arena_copy(config->arena, list->items[i].string).at;
+        char *slash = strchr(source, '/');
+        if (!slash)
+            continue; /* a placeholder */
+        *slash = 0;
+        retired[config->retired_count++] = (struct config_retired){source, slash + 1};
+    }
 }
 
 static int by_name(const void *a, const void *b)
@@ -206,6 +226,7 @@ void config_fill_sources(struct loading *loading)
     config->source_count = map->len;
     for (size_t i = 0; i < map->len; i++)
         fill_source(loading, value_get(map, sources[i].name), &sources[i]);
+    fill_retired(config, value_get(config->root, "retire"));
 }
 
 void config_close_sources(struct config *config)

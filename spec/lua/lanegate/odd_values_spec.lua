@@ -19,7 +19,8 @@ local function full()
     ordering = { max_body_bytes = 1 },
     egress = { allow_private = { "10.0.0.0/8" }, allow_http = true },
     sources = { shop = { tenant = "acme", verify = { type = "standard_webhooks", secret = { "whsec_AAAA" }, tolerance_ms = 1000 },
-      on_verify_failure = "reject", forward_headers = { "x-a" }, store_headers = { "x-a", "x" }, respond = 200, trust_url_tenant = false, retry = { "5s" },
+      store_headers = { "x-a", "x" },
+      on_verify_failure = "reject", forward_headers = { "x-a" }, respond = 200, trust_url_tenant = false, retry = { "5s" },
       sinks = {
         { type = "http", name = "a", url = "https://a.b", method = "PUT", secret = "x", headers = { ["x-b"] = "c" },
           tls = { ca = "/ca", cert = "/cert", key = "/key" }, timeout_ms = 1, refused = { 410 }, proxy = "http://p:1",

@@ -161,6 +161,46 @@ static const struct config_sink *only_sink(const struct fixture *f)
     return &f->config->sources[0].sinks[0];
 }
 
+static void stored_headers_are_all_or_a_list(void **ctx)
+{
+    struct fixture *f = *ctx;
+    fixture_load_good(
+        f, CONFIG_SERVE,
+        "local sinks = { { type = 'log' } }\n"
+        "return { sources = { a = { sinks = sinks }, b = { store_headers = 'all', sinks = sinks },\n"
+        "  c = { store_headers = { 'X-Shop', 'x-kind' }, sinks = sinks },\n"
+        "  d = { store_headers = {}, sinks = sinks } } }");
+    const struct config_source *sources = f->config->sources;
+    assert_null(sources[0].store_headers);
+    assert_null(sources[1].store_headers);
+    assert_int_equal(sources[2].store_header_count, 2);
+    assert_true(bytes_eq(sources[2].store_headers[0], BYTES("X-Shop")));
+    assert_true(bytes_eq(sources[2].store_headers[1], BYTES("x-kind")));
+    assert_non_null(sources[3].store_headers);
+    assert_int_equal(sources[3].store_header_count, 0);
+}
+
+static void sinks_with_a_past_are_named(void **ctx)
+{
+    struct fixture *f = *ctx;
+    fixture_load_good(f, CONFIG_SERVE,
+                      "return { retire = { 'shop/mail', 'gone/x' }, sources = { shop = { sinks = {\n"
+                      "  { type = 'log', name = 'invoices', was = 'billing' }, { type = 'log' } } } } }");
+    const struct config *c = f->config;
+    assert_string_equal(c->sources[0].sinks[0].was, "billing");
+    assert_null(c->sources[0].sinks[1].was);
+    assert_int_equal(c->retired_count, 2);
+    assert_string_equal(c->retired[0].source, "shop");
+    assert_string_equal(c->retired[0].sink, "mail");
+    assert_string_equal(c->retired[1].source, "gone");
+    assert_string_equal(c->retired[1].sink, "x");
+
+    fixture_load_good(
+        f, CONFIG_OFFLINE,
+        "return { retire = { env 'NOT_SET' }, sources = { shop = { sinks = { { type = 'log' } } } } }");
+    assert_int_equal(f->config->retired_count, 0);
+}
+
 static void retry_merges_key_by_key(void **ctx)
 {
     struct fixture *f = *ctx;
@@ -314,6 +354,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_shipped_file_runs_from_any_folder, fixture_open, fixture_close),
         cmocka_unit_test_setup_teardown(every_section_reaches_its_room, fixture_open, fixture_close),
         cmocka_unit_test_setup_teardown(a_sink_has_all_that_was_written, fixture_open, fixture_close),
+        cmocka_unit_test_setup_teardown(stored_headers_are_all_or_a_list, fixture_open, fixture_close),
+        cmocka_unit_test_setup_teardown(sinks_with_a_past_are_named, fixture_open, fixture_close),
         cmocka_unit_test_setup_teardown(retry_merges_key_by_key, fixture_open, fixture_close),
         cmocka_unit_test_setup_teardown(a_default_source_is_shared_where_urls_name_tenants, fixture_open,
                                         fixture_close),
