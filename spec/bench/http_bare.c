@@ -1,5 +1,5 @@
-/* The http room answering every request at once with what ingest would say, without a store behind it: the floor
- * that durable ingest is measured against. Prints its address, ends on SIGTERM or SIGINT. */
+/* The http room answering every request at once with what ingest would say, without a store behind it: the
+ * floor that durable ingest is measured against. Prints its address, ends on SIGTERM or SIGINT. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,8 @@ static void answer(void *ctx, const struct http_request *request)
 {
     (void)ctx;
     static const char body[] = "{\"id\":\"01890a5d-ac96-774b-bcce-b302099a8057\",\"status\":\"accepted\"}";
-    http_answer(request->exchange, &(struct http_answer){.status = 201, .body = bytes_of(body, sizeof body - 1)});
+    http_answer(request->exchange,
+                &(struct http_answer){.status = 201, .body = bytes_of(body, sizeof body - 1)});
 }
 
 int main(int argc, char **argv)

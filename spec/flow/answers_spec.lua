@@ -1,5 +1,4 @@
 -- Every answer of the ingest port that is built (contract, section 3), in one table where a table will do.
-local configs = require "support.configs"
 local gateway = require "support.gateway"
 local http = require "support.http"
 local process = require "support.process"

@@ -16,7 +16,7 @@ describe("an accepted hook", function()
   teardown(process.kill_all)
 
   it("is delivered after a kill -9 right behind the answer", function()
-    sink:tell("fail", { status = 503 }) -- nothing is delivered before the kill
+    sink:tell("fail", { key = "*", status = 503 }) -- nothing is delivered before the kill
     gate = gateway.start { config = configs.demo { sinks = configs.ordered_sink(sink.url) } }
     local ids = {}
     for i = 1, 20 do

@@ -37,8 +37,8 @@ static bool split(const char *text, struct endpoint *out)
         return false;
     memcpy(out->host, host, len);
     out->host[len] = 0;
-    strcpy(out->port, colon + 1);
-    return atoi(out->port) <= 65535;
+    memcpy(out->port, colon + 1, strlen(colon + 1) + 1);
+    return strtoul(out->port, NULL, 10) <= 65535;
 }
 
 /* "[::]:4000" takes IPv4 too, unless an IPv4 address is listed beside it and would collide. */
