@@ -18,12 +18,12 @@ const shown = (key) =>
     )
     .join("");
 
-test("GitHub's payloads keep their bytes and each repository its order", async ({ after }) => {
+test("GitHub's payloads keep their bytes and each repository its order", async (t) => {
   const receiver = await startReceiver();
   const gateway = await startGateway(`
     github = { sinks = { { type = "http", name = "app", url = "${receiver.url}", ordered = true,
       ordering_key = { json = "repository.full_name" } } } },`);
-  after(async () => {
+  t.after(async () => {
     await gateway.stop();
     await receiver.stop();
   });

@@ -38,8 +38,11 @@ export async function startGateway(sources) {
     stdio: ["ignore", "ignore", "pipe"],
   });
   const log = [];
+  process.once("exit", () => child.kill("SIGKILL")); // a test that failed early leaves nothing behind
   const ended = new Promise((resolve) => child.once("exit", (code, signal) => resolve({ code, signal })));
   createInterface({ input: child.stderr }).on("line", (line) => log.push(line));
+  child.unref(); // and is not waited for
+  child.stderr.unref();
 
   const address = (event) => {
     const line = log.find((text) => text.includes(`"event":"${event}"`));
@@ -61,6 +64,7 @@ export async function startGateway(sources) {
         .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" ") + 1)), 0);
     },
     async stop() {
+      child.ref();
       child.kill("SIGTERM");
       const end = await ended;
       await rm(folder, { recursive: true, force: true });
