@@ -29,7 +29,9 @@ struct ingest_source {
     bool shared; /* tenant_path: the URL's tenant becomes the hook's */
     const struct verifier *verifier;
     enum ingest_on_failure on_failure;
-    int respond; /* 200 201 202 204 */
+    int respond;                       /* 200 201 202 204 */
+    const struct bytes *store_headers; /* names in any case; NULL: all are stored */
+    size_t store_header_count;
     const struct order_plan *plan;
     const struct ingest_sink *sinks;
     size_t sink_count;

@@ -1,4 +1,5 @@
-/* Inside the room: the answers (refuse.c), the route (route.c), the way of one hook (intake.c). */
+/* Inside the room: the answers (refuse.c), the route (route.c), the envelope (hook.c), the way of one hook
+ * (intake.c). */
 #ifndef INGEST_INGEST_PRIV_H
 #define INGEST_INGEST_PRIV_H
 
@@ -40,6 +41,7 @@ struct refusal_detail {
     struct bytes value;
     int64_t number;
 };
+void refusal_body(enum refusal refusal, const struct refusal_detail *detail, struct buf *out);
 void refuse(struct http_exchange *exchange, enum refusal refusal, const struct refusal_detail *detail);
 
 /* A source with what the room made for it at open. */
@@ -77,6 +79,13 @@ struct route {
 struct route route_of(const struct ingest *ingest, struct bytes target_path);
 /* [A-Za-z0-9_-]{1,64} */
 bool route_name_ok(struct bytes name);
+
+/* The request's bytes copied into an envelope (one reference, the caller's), with `more` bytes of room in its
+ * arena. Everything is in it, whatever the source stores: verification comes first. */
+struct envelope *hook_envelope(const struct route *route, const struct http_request *request, size_t more);
+/* Leaves only the headers that the source stores, so that what is resolved and forwarded now is what a replay
+ * will see. The content type stays in its own field. */
+void hook_keep_stored(struct envelope *envelope, const struct ingest_source *source);
 
 /* The rest of the way of a routed POST. Answers now or later. */
 void intake(struct ingest *ingest, const struct route *route, const struct http_request *request);

@@ -16,35 +16,6 @@ struct intake {
     int64_t started_us;
 };
 
-static struct envelope *envelope_of(const struct route *route, const struct http_request *request)
-{
-    size_t size = sizeof(struct intake) + 1024 + request->target.len + request->body.len;
-    for (size_t i = 0; i < request->header_count; i++)
-        size += sizeof(struct header) + 32 + request->headers[i].name.len + request->headers[i].value.len;
-    size += route->entry->source->sink_count * (sizeof(struct store_row) + sizeof(struct order_lane) + 160);
-
-    struct envelope *envelope = envelope_new(size);
-    struct arena *arena = envelope->arena;
-    envelope->received_at_ms = clock_unix_ms();
-    envelope->id = uuid_new(envelope->received_at_ms);
-    envelope->tenant = arena_copy(arena, route->tenant);
-    envelope->source = arena_copy(arena, route->entry->name);
-    envelope->method = arena_copy(arena, request->method);
-    envelope->path = arena_copy(arena, request->path);
-    envelope->query = arena_copy(arena, request->query);
-    envelope->remote_ip = arena_copy(arena, request->remote_ip);
-    envelope->body = arena_copy(arena, request->body);
-
-    struct header *headers = arena_alloc(arena, request->header_count * sizeof *headers);
-    for (size_t i = 0; i < request->header_count; i++)
-        headers[i] = (struct header){arena_copy(arena, request->headers[i].name),
-                                     arena_copy(arena, request->headers[i].value)};
-    envelope->headers = headers;
-    envelope->header_count = request->header_count;
-    envelope->content_type = envelope_header(envelope, BYTES("content-type"));
-    return envelope;
-}
-
 static void count_verify_failure(const struct entry *entry, const char *reason)
 {
     const char *const *reasons = verify_reasons();
@@ -53,7 +24,8 @@ static void count_verify_failure(const struct entry *entry, const char *reason)
             counter_add(entry->verify_failures[i], 1);
 }
 
-/* Rule 6: an ordered sink whose hooks mostly have no key is configured wrong, and all of them share one lane. */
+/* Rule 6: an ordered sink whose hooks mostly have no key is configured wrong, and all of them share one lane.
+ */
 static void warn_mostly_keyless(const struct ingest_source *source, const struct ingest_sink *sink,
                                 const struct order_lane *lane)
 {
@@ -62,7 +34,8 @@ static void warn_mostly_keyless(const struct ingest_source *source, const struct
         key_spec_describe(sink->key, &wanted);
     log_event(LOG_WARN, "ordering_key_mostly_missing", LOG_STR("source", source->name),
               LOG_STR("sink", sink->name), LOG_BYTES("wanted", buf_bytes(&wanted)),
-              LOG_STR("reason", missing_reason_name(lane->missing)), LOG_STR("found", order_lane_instead(lane)));
+              LOG_STR("reason", missing_reason_name(lane->missing)),
+              LOG_STR("found", order_lane_instead(lane)));
     buf_free(&wanted);
 }
 
@@ -137,7 +110,9 @@ void intake(struct ingest *ingest, const struct route *route, const struct http_
 {
     struct entry *entry = route->entry;
     int64_t started_us = clock_mono_us();
-    struct envelope *envelope = envelope_of(route, request);
+    size_t per_sink = sizeof(struct store_row) + sizeof(struct order_lane) + 160;
+    struct envelope *envelope =
+        hook_envelope(route, request, sizeof(struct intake) + entry->source->sink_count * per_sink);
 
     struct verify_result verified = verify(entry->source->verifier, envelope, envelope->received_at_ms);
     envelope->verification = verified.verification;
@@ -152,6 +127,7 @@ void intake(struct ingest *ingest, const struct route *route, const struct http_
         }
     }
 
+    hook_keep_stored(envelope, entry->source);
     struct intake *in = arena_zalloc(envelope->arena, sizeof *in);
     *in = (struct intake){
         .hook = {.envelope = envelope, .done = committed, .ctx = in},

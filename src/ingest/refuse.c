@@ -39,10 +39,9 @@ enum refusal refusal_of(enum status status)
     }
 }
 
-void refuse(struct http_exchange *exchange, enum refusal refusal, const struct refusal_detail *detail)
+void refusal_body(enum refusal refusal, const struct refusal_detail *detail, struct buf *out)
 {
-    struct buf body = {0};
-    struct jsonw w = jsonw_on(&body);
+    struct jsonw w = jsonw_on(out);
     jsonw_object(&w, NULL);
     jsonw_str(&w, "error", rows[refusal].code);
     if (detail && detail->value.at)
@@ -50,7 +49,12 @@ void refuse(struct http_exchange *exchange, enum refusal refusal, const struct r
     else if (detail)
         jsonw_int(&w, detail->name, detail->number);
     jsonw_end_object(&w);
+}
 
+void refuse(struct http_exchange *exchange, enum refusal refusal, const struct refusal_detail *detail)
+{
+    struct buf body = {0};
+    refusal_body(refusal, detail, &body);
     struct http_header headers[2];
     size_t count = 0;
     char seconds[16];
