@@ -23,14 +23,17 @@ static int run(int argc, char **argv)
     if (code != CLI_OK)
         return code;
     log_setup(config->log_level, config->log_json);
+    struct buf faults = {0};
     struct error err = {{0}};
-    enum status status = gateway_run(config, &err);
+    enum status status = gateway_run(config, &faults, &err);
     config_unref(config);
-    if (status != STATUS_OK) {
+    code = status == STATUS_OK ? CLI_OK : faults.len ? CLI_BAD_CONFIG : CLI_FAILED;
+    if (code == CLI_BAD_CONFIG)
+        fputs(faults.at, stderr);
+    else if (code == CLI_FAILED)
         fprintf(stderr, "lanegate serve: %s\n", err.text);
-        return CLI_FAILED;
-    }
-    return CLI_OK;
+    buf_free(&faults);
+    return code;
 }
 
 const struct cli_verb verb_serve = {

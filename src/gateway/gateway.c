@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "admin/admin.h"
+#include "gateway/guard.h"
 #include "gateway/notify.h"
 #include "ingest/ingest.h"
 #include "lanes/lanes.h"
@@ -26,6 +27,7 @@ struct gateway {
     struct admin *admin;
     struct http_server *front, *back; /* ingest's and admin's */
     atomic_bool draining;
+    bool lanes_run, store_runs;
 
     /* What the rooms borrow: the configuration in their words, with the store's ids. One entry a sink. */
     size_t sink_count;
@@ -91,6 +93,8 @@ static enum status open_sinks(struct gateway *g, struct error *err)
             .on_failure =
                 source->on_verify_failure == VERIFY_ACCEPT_FLAG ? INGEST_ACCEPT_FLAG : INGEST_REJECT,
             .respond = source->respond,
+            .store_headers = source->store_headers,
+            .store_header_count = source->store_header_count,
             .plan = source->plan,
             .sinks = &g->ingest_sinks[g->sink_count],
             .sink_count = source->sink_count,
@@ -227,15 +231,19 @@ static void log_listening(const char *event, const struct http_server *server, s
         log_event(LOG_INFO, event, LOG_STR("address", http_address(server, i)));
 }
 
-static enum status open_all(struct gateway *g, struct error *err)
+static enum status open_all(struct gateway *g, struct buf *faults, struct error *err)
 {
     enum status status = open_store(g, err);
+    if (status == STATUS_OK)
+        status = guard_rows(g->config, g->store, faults, err);
     if (status == STATUS_OK)
         status = open_dispatch(g, err);
     if (status == STATUS_OK)
         status = lanes_start(g->lanes, err);
+    g->lanes_run = status == STATUS_OK;
     if (status == STATUS_OK)
         status = store_start(g->store, err);
+    g->store_runs = g->lanes_run && status == STATUS_OK;
     if (status == STATUS_OK)
         status = open_back(g, err);
     if (status == STATUS_OK)
@@ -257,6 +265,18 @@ static void wait_drained(struct gateway *g, int64_t deadline_ms)
         usleep(2000);
 }
 
+/* What runs between the rooms: attempts end by the deadline, their outcomes are written, the log is
+ * checkpointed. */
+static void stop_threads(struct gateway *g, int64_t deadline_ms)
+{
+    if (g->deliver)
+        deliver_stop(g->deliver, deadline_ms);
+    if (g->lanes_run)
+        lanes_stop(g->lanes);
+    if (g->store_runs)
+        store_stop(g->store);
+}
+
 /* Contract, section 8: close the listeners, commit and answer what is queued, finish running attempts,
  * checkpoint. */
 static void drain(struct gateway *g)
@@ -269,9 +289,7 @@ static void drain(struct gateway *g)
     ingest_drain(g->ingest);
     http_drain(g->front);
     wait_drained(g, deadline_ms);
-    deliver_stop(g->deliver, deadline_ms);
-    lanes_stop(g->lanes);
-    store_stop(g->store);
+    stop_threads(g, deadline_ms);
     wait_drained(g, clock_mono_ms() + LAST_ANSWERS_MS); /* what store_stop has just answered goes out */
 }
 
@@ -347,7 +365,7 @@ static void raise_file_limit(const struct config *config)
                   LOG_STR("do", "raise the limit of open files (ulimit -n, LimitNOFILE=)"));
 }
 
-enum status gateway_run(struct config *config, struct error *err)
+enum status gateway_run(struct config *config, struct buf *faults, struct error *err)
 {
     struct gateway g = {.config = config_ref(config), .metrics = metrics_new()};
     sigset_t set;
@@ -359,7 +377,7 @@ enum status gateway_run(struct config *config, struct error *err)
     signal(SIGPIPE, SIG_IGN);
     raise_file_limit(config);
 
-    enum status status = open_all(&g, err);
+    enum status status = open_all(&g, faults, err);
     if (status == STATUS_OK) {
         notify_supervisor("READY=1");
         wait_for_end(&set);
@@ -367,6 +385,8 @@ enum status gateway_run(struct config *config, struct error *err)
         let_second_signal_kill();
         drain(&g);
         log_event(LOG_INFO, "stopped", LOG_INT("pid", getpid()));
+    } else {
+        stop_threads(&g, clock_mono_ms());
     }
     close_all(&g);
     return status;
