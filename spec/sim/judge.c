@@ -1,7 +1,7 @@
 /* The rules. Each refusal names the promise that was broken. */
 #include "sim.h"
 
-static const uint32_t LANE_PATIENCE = 6 * KEYS + 12, TENANT_PATIENCE = 6 * TENANTS;
+static const uint32_t LANE_PATIENCE = 6 * KEYS + 12, TENANT_PATIENCE = 4 * TENANTS * SINKS;
 
 static uint32_t identity(const struct world *world, uint32_t row)
 {
@@ -276,8 +276,8 @@ static void breaker_changed(struct world *world, const struct sched_action *acti
         if (action->record.cause == BREAKER_BY_REFUSALS && sink->refused.len < 20)
             sim_fail(world, "%zu refusals are no storm", sink->refused.len);
     }
+    sink->ramp = action->breaker == BREAKER_CLOSED;
     if (action->breaker == BREAKER_CLOSED) {
-        sink->ramp = 1;
         sink->failed.len = sink->failed_alone = 0;
         sink->refused.len = 0;
         sink->last_probed = -1;

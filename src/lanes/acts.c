@@ -65,16 +65,21 @@ static enum sched_answer head_of(struct sched *sched, const struct sched_place *
     return SCHED_DONE;
 }
 
+/* What was dead is owed again as if it were new: due at once, nothing spent. */
+static void fresh_budget(struct note *note)
+{
+    note->held = note->dead = note->by_receiver = false;
+    note->attempts = 0;
+    note->first_ms = note->first_unix_ms = note->waived_ms = note->dead_at_ms = 0;
+    note->due_ms = INT64_MIN;
+}
+
 /* A dead letter that holds its lane is owed again, with a fresh budget. The lane is left. */
 static void release_hold(struct sched *sched, struct lane *lane, struct note *note, int64_t received_ms)
 {
     if (note->alarmed)
         lane_say_unblocked(sched, note);
-    note->held = false;
-    note->attempts = 0;
-    note->first_ms = note->first_unix_ms = note->waived_ms = 0;
-    note->due_ms = INT64_MIN;
-    note->dead_at_ms = 0;
+    fresh_budget(note);
     lane_undead(lane);
     row_counts(lane->flow->sink, note->seq, received_ms);
     say_row(sched, lane, note->seq, note, SCHED_ROW_PENDING, NULL);
@@ -218,9 +223,7 @@ enum sched_answer sched_replay(struct sched *sched, struct sched_time now, const
     note = note_get(sched, lane, row->seq);
     note->late |= row->late || lane->highest_ok > row->seq;
     note->job = row->job;
-    note->dead = false;
-    note->attempts = 0;
-    note->first_ms = note->first_unix_ms = note->waived_ms = note->dead_at_ms = 0;
+    fresh_budget(note);
     lane_put(sched, lane, row->seq, row->received_ms, true);
     if (row->dead && place->ordered)
         lane_undead(lane);

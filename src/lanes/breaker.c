@@ -62,6 +62,7 @@ static void open_it(struct sched *sched, struct sched_sink *sink, enum breaker_c
     breaker->state = BREAKER_OPEN;
     breaker->cause = cause;
     breaker->probe_at_ms = sched->now.mono_ms + open_ms;
+    sink->ramp = 0; /* a probe asks no permission of it; the next close begins at one */
     list_remove(&sink->probe_node);
     sink_stop_clock(sched, sink);
     sink_arm(sched, sink);
