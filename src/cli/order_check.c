@@ -8,16 +8,18 @@
  *   - an attempt begins only when the one before it has ended, unless the gateway had given up on that one:
  * then an attempt of the same seq has begun in between. */
 #include "cli/order_check.h"
+#include "cli/order_taken.h"
+#include "json/tree.h" /* before jsonw.h, which has a name in common with it */
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "util/hash.h"
+#include "util/jsonw.h"
 #include "util/mem.h"
 #include "util/status.h"
 #include "util/vec.h"
-#include "json/tree.h"
 
 struct entry {
     uint64_t line;
@@ -39,6 +41,7 @@ struct names {
 struct order_check {
     VEC(struct entry) entries;
     struct names lanes, replays;
+    struct order_taken *taken; /* borrowed; NULL: nobody asks */
     uint64_t lines;
     struct order_report report;
 };
@@ -97,6 +100,11 @@ void order_check_free(struct order_check *check)
     free(check);
 }
 
+void order_check_tell(struct order_check *check, struct order_taken *taken)
+{
+    check->taken = taken;
+}
+
 static void problem(struct order_check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void problem(struct order_check *check, const char *format, ...)
 {
@@ -123,6 +131,16 @@ static int64_t int_of(const json_t *object, const char *name)
     return json_integer_value(json_object_get(object, name));
 }
 
+static void tell(struct order_taken *taken, const json_t *object)
+{
+    struct buf key = {0};
+    buf_put(&key, "", 0); /* an empty key is a key */
+    if (percent_decode(&key, bytes_str(text_of(object, "key"))))
+        order_taken_add(taken, bytes_str(text_of(object, "id")), bytes_str(text_of(object, "source")),
+                        bytes_str(text_of(object, "lane")), buf_bytes(&key));
+    buf_free(&key);
+}
+
 static void take(struct order_check *check, const json_t *object)
 {
     struct order_report *report = &check->report;
@@ -140,6 +158,8 @@ static void take(struct order_check *check, const json_t *object)
     report->attempts++;
     if (!entry.ok)
         report->failed++;
+    else if (check->taken)
+        tell(check->taken, object);
     if (!*text_of(object, "lane")) {
         report->unordered += entry.ok;
         return;

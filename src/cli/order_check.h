@@ -10,6 +10,7 @@
 #include "util/bytes.h"
 
 struct order_check;
+struct order_taken; /* order_taken.h */
 
 /* Counts of lines, but for `lanes` and `problems`. A delivery is an attempt that was answered 2xx. */
 struct order_report {
@@ -30,6 +31,8 @@ struct order_report {
 
 struct order_check *order_check_new(void);
 void order_check_free(struct order_check *check);
+/* From now on each delivery is told to `taken` too; borrowed. */
+void order_check_tell(struct order_check *check, struct order_taken *taken);
 /* One line without its line feed. Lines of other events are passed over; one that is not JSON is a problem,
  * since a log with holes proves nothing. */
 void order_check_line(struct order_check *check, struct bytes line);
