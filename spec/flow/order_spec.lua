@@ -146,7 +146,12 @@ describe("lanes", function()
       lane = gate:ask("/v1/lanes?key=a").json.lanes[1]
       return lane and lane.state == "held"
     end)
-    assert.equal("exhausted", gate:ask("/v1/dlq").json.entries[1].class)
+    local dead
+    process.wait_for("the dead letter to be written", function()
+      dead = gate:ask("/v1/dlq").json
+      return dead.total == 1
+    end)
+    assert.equal("exhausted", dead.entries[1].class)
     assert.equal(3, #sink:deliveries())
     gate:restart() -- a hold is not forgotten
     process.wait_for("the held lane", function()
