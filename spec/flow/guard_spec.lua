@@ -28,7 +28,8 @@ describe("a sink", function()
   -- Three hooks of lane a, whose head is exhausted and holds it, and two of lane b, which keeps failing.
   local function with_backlog()
     sink:tell("fail", { key = "*", status = 503 })
-    gate = gateway.start { config = configs.demo { sinks = named "billing", retry = "base_ms = 1, max_ms = 5, max_attempts = 3" } }
+    local few = "base_ms = 1, max_ms = 5, max_attempts = 3"
+    gate = gateway.start { config = configs.demo { sinks = named "billing", retry = few } }
     for i = 1, 3 do post("a", "a" .. i) end
     process.wait_for("the held lane", function()
       local lane = gate:ask("/v1/lanes?key=a").json.lanes[1]
