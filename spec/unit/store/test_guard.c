@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -473,6 +474,44 @@ static void what_could_not_be_written_is_as_it_was(void **state)
     assert_int_equal(retires("billing", "sink_gone"), 1);
 }
 
+/* Stops every change of rows from there on, as a crash would; 0 lets all of them through again. */
+static void stop_at(uint64_t seq)
+{
+    sqlite3 *handle;
+    char *path = mem_format("%s/store.db", dir);
+    char *sql = seq == 0 ? mem_strdup("DROP TRIGGER stop")
+                         : mem_format("CREATE TRIGGER stop BEFORE UPDATE ON rows WHEN new.seq >= %llu "
+                                      "BEGIN SELECT raise(ABORT, 'stopped'); END",
+                                      (unsigned long long)seq);
+    store_close(store);
+    assert_int_equal(sqlite3_open(path, &handle), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(handle, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(handle), SQLITE_OK);
+    free(sql);
+    free(path);
+    store = rig_open(&options);
+}
+
+static void what_stopped_in_the_middle_is_finished_later(void **state)
+{
+    (void)state;
+    bool renamed;
+    uint64_t retired;
+    struct error err = {""};
+    rig_put_many(store, billing, 10, 9000);
+    rig_put_many(store, billing, 10, 9000);
+    put_in_lane(billing, "a");
+    stop_at(18000);
+    assert_int_equal(rename_to("billing", "invoices", &renamed, &err), STATUS_IO);
+    assert_non_null(strstr(err.text, "stopped"));
+    assert_rows("shop/billing 18001 0 0;"); /* a name is all or nothing */
+    assert_int_equal(store_sink_retire(store, "shop", "billing", "sink_gone", &retired, &err), STATUS_IO);
+    stop_at(0);
+    assert_rows("shop/billing 1618 0 16383;"); /* a step is sixteen blocks */
+    assert_int_equal(retires("billing", "sink_gone"), 1618);
+    assert_rows("shop/billing 0 0 18001;");
+}
+
 int main(void)
 {
     fault_vfs_install();
@@ -489,6 +528,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_owed_becomes_dead_letters, setup, teardown),
         cmocka_unit_test_setup_teardown(the_last_error_stays_readable, setup, teardown),
         cmocka_unit_test_setup_teardown(what_could_not_be_written_is_as_it_was, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_stopped_in_the_middle_is_finished_later, setup, teardown),
         cmocka_unit_test_setup_teardown(a_retirement_goes_step_by_step, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
