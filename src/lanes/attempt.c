@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lanes/lanes_priv.h"
-#include "util/check.h"
+#include "util/clock.h"
 #include "util/log.h"
 #include "util/mem.h"
 
@@ -134,8 +134,10 @@ void attempts_start(struct lanes *lanes, struct list *changes)
         lanes->dirty = true;
     }
     atomic_store(&lanes->inflight, sched_running(lanes->sched));
-    if (!list_empty(&attempts))
-        deliver_start(lanes->options.deliver, &attempts);
+    if (list_empty(&attempts))
+        return;
+    lanes->started_ms = clock_mono_ms();
+    deliver_start(lanes->options.deliver, &attempts);
 }
 
 static void attempt_end(struct lanes *lanes, struct flight *flight, struct list *changes)

@@ -101,8 +101,8 @@ void gauges_publish(struct lanes *lanes)
     }
     if (!stuck)
         lanes->stalled_since_ms = 0;
-    else if (lanes->stalled_since_ms == 0)
-        lanes->stalled_since_ms = now.mono_ms;
+    else if (lanes->stalled_since_ms < lanes->started_ms || lanes->stalled_since_ms == 0)
+        lanes->stalled_since_ms = lanes->started_ms ? lanes->started_ms : now.mono_ms;
     pthread_mutex_unlock(&lanes->look_lock);
     lanes->published_ms = now.mono_ms;
     lanes->dirty = false;

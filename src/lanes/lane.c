@@ -284,7 +284,7 @@ void lane_say_unblocked(struct sched *sched, struct note *note)
         return;
     struct sched_action *action = VEC_ADD(&sched->actions);
     *action = (struct sched_action){.kind = ACTION_LANE_UNBLOCKED,
-                                    .seq = lane->rows.first,
+                                    .seq = note->seq,
                                     .since_ms = note->first_unix_ms,
                                     .behind = lane->rows.count};
     place_of(lane, &action->place);

@@ -188,6 +188,7 @@ enum status lanes_open(const struct lanes_options *options, struct lanes **out, 
 
 struct rebuild {
     struct lanes *lanes;
+    struct sched_time now;
     uint64_t rows, unknown;
 };
 
@@ -211,14 +212,14 @@ static bool restore(void *ctx, const struct store_owed *row)
                               .attempts = row->attempts,
                               .first_attempt_ms = row->first_attempt_ms,
                               .waived_ms = row->waived_ms};
-    sched_restore(lanes->sched, lanes_now(), &place, &owed);
+    sched_restore(lanes->sched, rebuild->now, &place, &owed);
     rebuild->rows++;
     return true;
 }
 
 enum status lanes_start(struct lanes *lanes, struct error *err)
 {
-    struct rebuild rebuild = {.lanes = lanes};
+    struct rebuild rebuild = {.lanes = lanes, .now = lanes_now()};
     enum status status = store_scan(lanes->options.store, restore, &rebuild, err);
     if (status != STATUS_OK)
         return status;

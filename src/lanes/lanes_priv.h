@@ -95,11 +95,12 @@ struct lanes {
     struct sched_sink_view *sums;
     struct snapshot *snapshot; /* a reference; NULL: none yet */
     bool snapshot_wanted, over;
-    int64_t stalled_since_ms; /* monotonic; 0: it moves */
+    int64_t stalled_since_ms; /* monotonic: slots are free, work waits, nothing starts; 0: it moves */
     atomic_int_least64_t beat_ms;
 
     bool dirty; /* the views are behind */
     int64_t published_ms;
+    int64_t started_ms; /* the last attempt */
     struct snapshot *building;
     size_t building_room, cursor;
     struct series *pending, *inflight_gauge, *dead;

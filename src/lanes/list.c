@@ -7,7 +7,7 @@
 #include "util/clock.h"
 #include "util/mem.h"
 
-enum { SNAPSHOT_AGE_MS = 1000, SLICE_LANES = 32768 };
+enum { SNAPSHOT_AGE_MS = 1000, SLICE_LANES = 8192 };
 
 void snapshot_unref(struct snapshot *snapshot)
 {

@@ -151,7 +151,7 @@ enum sched_row_state {
 struct sched_action {
     enum sched_action_kind kind;
     struct sched_place place;   /* ROW, LANE_*; of BREAKER only the sink */
-    uint64_t seq;               /* ROW; of LANE_* the head, 0: none */
+    uint64_t seq;               /* ROW; of LANE_* the head that blocks or blocked it */
     enum sched_row_state state; /* ROW, and what follows */
     bool late;
     bool by_outcome; /* the direct result of the last sched_outcome: its status and reason belong to it */

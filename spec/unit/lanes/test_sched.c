@@ -406,6 +406,42 @@ static void a_restart_finds_everything_due_and_knows_what_was_spent(void **state
     assert_int_equal(said(2).state, SCHED_ROW_HELD);
 }
 
+static void a_retired_sink_buries_all_it_owes(void **state)
+{
+    (void)state;
+    put(lane('a'), 1);
+    put(lane('a'), 2);
+    put((struct sched_place){.sink = 1}, 3);
+    struct sched_start first = expect(1);
+    sched_actions_done(sched);
+    sched_sink_retire(sched, now, 1, "sink_gone");
+    assert_int_equal(said(2).state, SCHED_ROW_DEAD);
+    assert_string_equal(said(3).cls, "sink_gone");
+    expect_none();
+    answer(first, SCHED_TRANSIENT); /* what ran may end; it is not tried again */
+    assert_string_equal(said(1).cls, "sink_gone");
+    assert_int_equal(look().pending, 0);
+    assert_int_equal(look().dead, 3);
+}
+
+static void an_unreadable_hook_leaves_and_one_put_back_has_spent_nothing(void **state)
+{
+    (void)state;
+    put(lane('a'), 1);
+    put(lane('a'), 2);
+    struct sched_start first = expect(1);
+    sched_put_back(sched, now, first.run, 1000);
+    expect_none();
+    pass(1000);
+    first = expect(1);
+    assert_int_equal(first.number, 1);
+    sched_actions_done(sched);
+    sched_give_up(sched, now, first.run, "unreadable");
+    assert_int_equal(said(1).state, SCHED_ROW_DEAD);
+    assert_int_equal(said(1).attempts, 0);
+    expect(2);
+}
+
 #define PLAY(f) cmocka_unit_test_setup_teardown(f, play_open, play_close)
 
 int main(void)
@@ -429,6 +465,8 @@ int main(void)
         PLAY(a_clock_jump_neither_stalls_nor_storms),
         PLAY(an_idle_lane_is_forgotten_one_with_dead_letters_is_not),
         PLAY(a_pending_row_costs_what_was_promised),
+        PLAY(a_retired_sink_buries_all_it_owes),
+        PLAY(an_unreadable_hook_leaves_and_one_put_back_has_spent_nothing),
         PLAY(a_restart_finds_everything_due_and_knows_what_was_spent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
