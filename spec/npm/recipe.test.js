@@ -11,7 +11,7 @@ for (const language of ["python", "javascript"])
     const env = {
       ...process.env,
       LANEGATE_RECIPES: language,
-      LUA_PATH: here("../?.lua") + ";;",
+      LUA_PATH: here("..") + "?.lua;;", // "?" is no character of a URL
       NODE_PATH: here("node_modules"), // where receiver.js finds its SQLite
     };
     const child = spawn("busted", ["--lua=luajit", "-o", "TAP", here("../flow/recipe_spec.lua")], { env });
