@@ -89,6 +89,19 @@ void changes_take(struct changes *changes, struct list *out, size_t max)
     pthread_mutex_unlock(&changes->lock);
 }
 
+/* What the last attempt, or whoever ended the row, has left to read. */
+static void bind_outcome(sqlite3_stmt *put, const struct store_change *change)
+{
+    sqlite3_bind_text(put, 10, change->cls, -1, SQLITE_STATIC);
+    sqlite3_bind_int(put, 11, change->http_status);
+    sqlite3_bind_int64(put, 12, change->duration_us);
+    if (change->reason[0])
+        sqlite3_bind_text(put, 13, change->reason, (int)strnlen(change->reason, sizeof change->reason),
+                          SQLITE_STATIC);
+    else
+        sqlite3_bind_null(put, 13);
+}
+
 static bool write_one(sqlite3_stmt **sql, struct store_change *change)
 {
     sqlite3_stmt *look = sql[WRITER_STATE];
@@ -102,7 +115,7 @@ static bool write_one(sqlite3_stmt **sql, struct store_change *change)
     if (rc != SQLITE_ROW)
         return false;
 
-    sqlite3_stmt *put = sql[WRITER_CHANGE];
+    sqlite3_stmt *put = sql[change->cls ? WRITER_CHANGE : WRITER_NOTE];
     sqlite3_bind_int64(put, 1, (int64_t)change->seq);
     sqlite3_bind_int64(put, 2, change->sink);
     sqlite3_bind_int(put, 3, change->state);
@@ -112,14 +125,8 @@ static bool write_one(sqlite3_stmt **sql, struct store_change *change)
     sqlite3_bind_int64(put, 7, change->due_ms);
     sqlite3_bind_int64(put, 8, change->at_ms);
     sqlite3_bind_int64(put, 9, change->waived_ms);
-    sqlite3_bind_text(put, 10, change->cls, -1, SQLITE_STATIC);
-    sqlite3_bind_int(put, 11, change->http_status);
-    sqlite3_bind_int64(put, 12, change->duration_us);
-    if (change->reason[0])
-        sqlite3_bind_text(put, 13, change->reason, (int)strnlen(change->reason, sizeof change->reason),
-                          SQLITE_STATIC);
-    else
-        sqlite3_bind_null(put, 13);
+    if (change->cls)
+        bind_outcome(put, change);
     if (!db_run(put))
         return false;
 

@@ -117,8 +117,9 @@ struct store_change {
     int64_t due_ms;           /* unix; of a pending row */
     int64_t at_ms;            /* unix: when this happened */
     int64_t waived_ms;        /* breaker and pause time that give_up_after does not count, so far */
-    const char *cls; /* outcome class, static: "ok" "transient" "refused" "exhausted" ...; NULL: leave what is
-                        there */
+    const char *cls; /* outcome class, static: "ok" "transient" "refused" "exhausted" ...; NULL: no outcome:
+                        what the last one left (class, status, duration, reason) stays, and `at_ms` counts
+                        only when the state is another one */
     int http_status; /* 0: none */
     int64_t duration_us;
     char reason[128]; /* "" when ok; text a person can act on */

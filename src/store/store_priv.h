@@ -277,8 +277,10 @@ void remove_undone(struct store *store);
            "VALUES(?1, ?2, 0, ?3, ?4, ?5, ?6)")                                                              \
     X(STATE, "SELECT state FROM rows WHERE seq = ?1 AND sink = ?2")                                          \
     X(CHANGE, "UPDATE rows SET state = ?3, late = ?4, attempts = ?5, first_attempt = ?6, due = ?7, "         \
-              "at = ?8, waived = ?9, cls = coalesce(?10, cls), http_status = ?11, duration = ?12, "          \
-              "reason = ?13 WHERE seq = ?1 AND sink = ?2")                                                   \
+              "at = ?8, waived = ?9, cls = ?10, http_status = ?11, duration = ?12, reason = ?13 "            \
+              "WHERE seq = ?1 AND sink = ?2")                                                                \
+    X(NOTE, "UPDATE rows SET state = ?3, late = ?4, attempts = ?5, first_attempt = ?6, due = ?7, "           \
+            "at = iif(state = ?3, at, ?8), waived = ?9 WHERE seq = ?1 AND sink = ?2")                        \
     X(NAME, "INSERT OR IGNORE INTO names(id, kind, text, sink) VALUES(?1, ?2, ?3, ?4)")                      \
     X(META, "INSERT INTO meta(name, value) VALUES(?1, ?2) "                                                  \
             "ON CONFLICT(name) DO UPDATE SET value = excluded.value")                                        \

@@ -118,6 +118,39 @@ static void an_outcome_without_a_class_leaves_the_one_that_is_there(void **state
     assert_string_equal(seen.cls, "transient");
 }
 
+/* An ordered lane went on past a dead letter: the row learns that it is late, and why it died is still there
+ * to be read. It was lost. */
+static void a_note_on_a_dead_letter_leaves_why_and_when_it_died(void **state)
+{
+    (void)state;
+    uint64_t seq = rig_put(store, sink, 10);
+    struct store_change *died = store_change_new(), *late = store_change_new();
+    *died = (struct store_change){.seq = seq,
+                                  .sink = sink,
+                                  .state = ROW_DEAD,
+                                  .attempts = 1,
+                                  .at_ms = 1700000000003,
+                                  .cls = "refused",
+                                  .http_status = 422,
+                                  .duration_us = 77,
+                                  .reason = "HTTP 422"};
+    *late = (struct store_change){
+        .seq = seq, .sink = sink, .state = ROW_DEAD, .late = true, .attempts = 1, .at_ms = 1700000009999};
+    struct list changes = LIST_INIT(changes);
+    list_append(&changes, &died->node);
+    list_append(&changes, &late->node);
+    store_changes(store, &changes);
+    assert_true(store_flush(store));
+
+    assert_int_equal(state_of(seq), ROW_DEAD);
+    assert_true(seen.late);
+    assert_string_equal(seen.cls, "refused");
+    assert_int_equal(seen.http_status, 422);
+    assert_int_equal(seen.duration_us, 77);
+    assert_string_equal(seen_reason, "HTTP 422");
+    assert_int_equal(seen.at_ms, 1700000000003);
+}
+
 /* Nobody flushes and no hook comes. */
 static void an_outcome_is_written_soon_without_any_hook(void **state)
 {
@@ -330,6 +363,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         FRESH(an_outcome_is_kept_whole),
         FRESH(an_outcome_without_a_class_leaves_the_one_that_is_there),
+        FRESH(a_note_on_a_dead_letter_leaves_why_and_when_it_died),
         FRESH(an_outcome_is_written_soon_without_any_hook),
         FRESH(an_outcome_of_a_row_that_is_gone_is_nothing),
         FRESH(flush_without_anything_to_write_says_yes),
