@@ -10,8 +10,8 @@
 struct rule {
     char *key;
     size_t key_len;
-    int status;       /* 0: not said */
-    int64_t delay_ms; /* -1: not said */
+    int status;                /* 0: not said */
+    int64_t least_ms, most_ms; /* -1: not said */
     bool hang;
 };
 
@@ -55,7 +55,7 @@ static struct rule *rule_of(struct drill *drill, struct bytes key)
     if (rule || drill->rules.len >= DRILL_RULES_MAX || key.len > DRILL_KEY_MAX)
         return rule;
     rule = VEC_ADD(&drill->rules);
-    *rule = (struct rule){.key = mem_alloc(key.len), .key_len = key.len, .delay_ms = -1};
+    *rule = (struct rule){.key = mem_alloc(key.len), .key_len = key.len, .least_ms = -1, .most_ms = -1};
     memcpy(rule->key, key.at, key.len);
     return rule;
 }
@@ -70,12 +70,14 @@ bool drill_fail(struct drill *drill, struct bytes key, int status)
     return rule != NULL;
 }
 
-bool drill_delay(struct drill *drill, struct bytes key, int64_t delay_ms)
+bool drill_delay(struct drill *drill, struct bytes key, int64_t least_ms, int64_t most_ms)
 {
     pthread_mutex_lock(&drill->lock);
     struct rule *rule = rule_of(drill, key);
-    if (rule)
-        rule->delay_ms = delay_ms;
+    if (rule) {
+        rule->least_ms = least_ms;
+        rule->most_ms = most_ms;
+    }
     pthread_mutex_unlock(&drill->lock);
     return rule != NULL;
 }
@@ -105,17 +107,19 @@ void drill_heal(struct drill *drill, struct bytes key)
     pthread_mutex_unlock(&drill->lock);
 }
 
-static bool draw(struct drill *drill)
+/* 0 .. below-1, from the seed. */
+static uint64_t draw(struct drill *drill, uint64_t below)
 {
     drill->random ^= drill->random << 13;
     drill->random ^= drill->random >> 7;
     drill->random ^= drill->random << 17;
-    return (drill->random >> 20) % 100 < drill->fail_percent;
+    return (drill->random >> 20) % below;
 }
 
 struct drill_order drill_ask(struct drill *drill, struct bytes key)
 {
-    struct drill_order order = {.delay_ms = -1};
+    struct drill_order order = {0};
+    const struct rule *waits = NULL;
     pthread_mutex_lock(&drill->lock);
     const struct rule *rules[] = {key.at ? find(drill, key) : NULL, find(drill, BYTES("*"))};
     for (int i = 0; i < 2; i++) {
@@ -123,14 +127,15 @@ struct drill_order drill_ask(struct drill *drill, struct bytes key)
             continue;
         if (!order.status)
             order.status = rules[i]->status;
-        if (order.delay_ms < 0)
-            order.delay_ms = rules[i]->delay_ms;
+        if (!waits && rules[i]->least_ms >= 0)
+            waits = rules[i];
         order.hang |= rules[i]->hang;
     }
     if (!order.status)
-        order.status = draw(drill) ? 503 : 200;
-    if (order.delay_ms < 0)
-        order.delay_ms = 0;
+        order.status = draw(drill, 100) < drill->fail_percent ? 503 : 200;
+    if (waits)
+        order.delay_us = waits->least_ms * 1000 +
+                         (int64_t)draw(drill, (uint64_t)(waits->most_ms - waits->least_ms) * 1000 + 1);
     pthread_mutex_unlock(&drill->lock);
     return order;
 }
@@ -149,7 +154,8 @@ void drill_show(struct drill *drill, struct buf *out)
             jsonw_int(&w, "status", rule->status);
         else
             jsonw_null(&w, "status");
-        jsonw_int(&w, "delay_ms", rule->delay_ms < 0 ? 0 : rule->delay_ms);
+        jsonw_int(&w, "delay_ms", rule->least_ms < 0 ? 0 : rule->least_ms);
+        jsonw_int(&w, "delay_most_ms", rule->most_ms < 0 ? 0 : rule->most_ms);
         jsonw_bool(&w, "hang", rule->hang);
         jsonw_end_object(&w);
     }

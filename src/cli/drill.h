@@ -16,7 +16,7 @@ struct drill;
 /* What to do with one delivery. */
 struct drill_order {
     int status;
-    int64_t delay_ms;
+    int64_t delay_us;
     bool hang;
 };
 
@@ -26,7 +26,8 @@ void drill_free(struct drill *drill);
 
 /* `key` is decoded bytes, or "*". False over DRILL_RULES_MAX or DRILL_KEY_MAX. */
 bool drill_fail(struct drill *drill, struct bytes key, int status);
-bool drill_delay(struct drill *drill, struct bytes key, int64_t delay_ms);
+/* Somewhere from `least_ms` to `most_ms`, drawn anew for each delivery. */
+bool drill_delay(struct drill *drill, struct bytes key, int64_t least_ms, int64_t most_ms);
 bool drill_hang(struct drill *drill, struct bytes key);
 /* Forgets the rule of a key; all rules and the percentage when the key is absent. */
 void drill_heal(struct drill *drill, struct bytes key);

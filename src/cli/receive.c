@@ -76,9 +76,9 @@ static void take_delivery(struct receive *receive, const struct http_request *re
     delivery->status = order.status;
     if (order.hang)
         delivery->due_us = 0;
-    else if (order.delay_ms)
-        delivery->due_us = clock_mono_us() + order.delay_ms * 1000;
-    if (order.hang || order.delay_ms)
+    else if (order.delay_us)
+        delivery->due_us = clock_mono_us() + order.delay_us;
+    if (order.hang || order.delay_us)
         later_add(receive->later, delivery);
     else
         finish(receive, delivery, order.status);
@@ -156,7 +156,7 @@ static void take_command(struct receive *receive, const struct http_request *req
             n > 86400000)
             fault = "{\"error\":\"needs key and ms, at most a day\"}";
         else
-            done = drill_delay(receive->drill, key, n);
+            done = drill_delay(receive->drill, key, n, n);
     } else if (bytes_eq(verb, BYTES("/hang"))) {
         if (!has_key)
             fault = "{\"error\":\"needs key\"}";
@@ -206,13 +206,24 @@ static bool split(const char *text, struct buf *key, const char **value)
     return true;
 }
 
+/* "200ms", or "0ms..5ms". */
+static bool span(const char *text, int64_t *least_ms, int64_t *most_ms)
+{
+    const char *dots = strstr(text, "..");
+    size_t len = dots ? (size_t)(dots - text) : strlen(text);
+    if (!units_parse_ms(bytes_of(text, len), least_ms))
+        return false;
+    *most_ms = *least_ms;
+    return !dots || (units_parse_ms(bytes_str(dots + 2), most_ms) && *most_ms >= *least_ms);
+}
+
 static int tell(struct drill *drill, const struct arg_list *fail, const struct arg_list *delay,
                 const struct arg_list *hang)
 {
     struct buf key = {0};
     const char *value;
     int code = CLI_OK;
-    int64_t n;
+    int64_t n, most;
     for (size_t i = 0; code == CLI_OK && i < fail->len; i++) {
         if (!split(fail->items[i], &key, &value) || !units_parse_u63(bytes_str(value), &n) || !is_status(n))
             code = cli_usage(&verb_receive, "--fail must be KEY=STATUS, got \"%s\"", fail->items[i]);
@@ -220,10 +231,11 @@ static int tell(struct drill *drill, const struct arg_list *fail, const struct a
             code = cli_usage(&verb_receive, "too many keys, or too long a one");
     }
     for (size_t i = 0; code == CLI_OK && i < delay->len; i++) {
-        if (!split(delay->items[i], &key, &value) || !units_parse_ms(bytes_str(value), &n))
-            code = cli_usage(&verb_receive, "--delay must be KEY=DURATION such as A=200ms, got \"%s\"",
+        if (!split(delay->items[i], &key, &value) || !span(value, &n, &most))
+            code = cli_usage(&verb_receive,
+                             "--delay must be KEY=DURATION such as A=200ms or A=0ms..5ms, got \"%s\"",
                              delay->items[i]);
-        else if (!drill_delay(drill, buf_bytes(&key), n))
+        else if (!drill_delay(drill, buf_bytes(&key), n, most))
             code = cli_usage(&verb_receive, "too many keys, or too long a one");
     }
     for (size_t i = 0; code == CLI_OK && i < hang->len; i++) {
@@ -366,7 +378,8 @@ const struct cli_verb verb_receive = {
             "  --quiet               prints no deliveries\n"
             "  --prefix NAME         of the headers x-NAME-*; default lanegate\n"
             "  --fail KEY=STATUS     answers with this status, e.g. --fail A=503\n"
-            "  --delay KEY=DURATION  answers after this time, e.g. --delay '*=200ms'\n"
+            "  --delay KEY=DURATION  answers after this time, e.g. --delay '*=200ms'; '*=0ms..5ms' draws one "
+            "each time\n"
             "  --hang KEY            does not answer until healed\n"
             "  --fail-rate PERCENT   answers that many with 503, at random\n"
             "  --seed N              of that chance; the same seed fails the same ones\n"

@@ -21,14 +21,14 @@ static void rules_of_a_key_stand_before_those_for_all(void **state)
     struct drill *drill = drill_new(0, 1);
     struct drill_order order = drill_ask(drill, BYTES("A"));
     assert_int_equal(order.status, 200);
-    assert_true(order.delay_ms == 0 && !order.hang);
+    assert_true(order.delay_us == 0 && !order.hang);
 
     assert_true(drill_fail(drill, BYTES("*"), 503));
-    assert_true(drill_delay(drill, BYTES("A"), 200));
+    assert_true(drill_delay(drill, BYTES("A"), 200, 200));
     assert_true(drill_fail(drill, BYTES("B\n"), 410));
     order = drill_ask(drill, BYTES("A"));
     assert_int_equal(order.status, 503);
-    assert_int_equal(order.delay_ms, 200);
+    assert_int_equal(order.delay_us, 200000);
     assert_int_equal(drill_ask(drill, BYTES("B\n")).status, 410);
     assert_int_equal(drill_ask(drill, BYTES_NONE).status, 503);
 
@@ -38,14 +38,31 @@ static void rules_of_a_key_stand_before_those_for_all(void **state)
 
     struct buf text = {0};
     drill_show(drill, &text);
-    assert_non_null(strstr(text.at, "{\"key\":\"B%0A\",\"status\":410,\"delay_ms\":0,\"hang\":false}"));
+    assert_non_null(strstr(
+        text.at, "{\"key\":\"B%0A\",\"status\":410,\"delay_ms\":0,\"delay_most_ms\":0,\"hang\":false}"));
     buf_free(&text);
 
     drill_heal(drill, BYTES("B\n"));
     assert_int_equal(drill_ask(drill, BYTES("B\n")).status, 503);
     drill_heal(drill, BYTES_NONE);
     assert_int_equal(drill_ask(drill, BYTES("A")).status, 200);
-    assert_int_equal(drill_ask(drill, BYTES("A")).delay_ms, 0);
+    assert_int_equal(drill_ask(drill, BYTES("A")).delay_us, 0);
+    drill_free(drill);
+}
+
+static void a_span_of_delays_is_drawn_from(void **state)
+{
+    (void)state;
+    struct drill *drill = drill_new(0, 7);
+    assert_true(drill_delay(drill, BYTES("*"), 1, 5));
+    int64_t least = INT64_MAX, most = 0;
+    for (int i = 0; i < 1000; i++) {
+        int64_t us = drill_ask(drill, BYTES("A")).delay_us;
+        least = us < least ? us : least;
+        most = us > most ? us : most;
+    }
+    assert_true(least >= 1000 && least < 1200);
+    assert_true(most <= 5000 && most > 4800);
     drill_free(drill);
 }
 
@@ -208,6 +225,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rules_of_a_key_stand_before_those_for_all),
+        cmocka_unit_test(a_span_of_delays_is_drawn_from),
         cmocka_unit_test(chance_is_the_seeds),
         cmocka_unit_test(rules_are_bounded),
         cmocka_unit_test(waiting_ones_are_answered_by_due_time),
