@@ -48,6 +48,10 @@ static int fault_write(sqlite3_file *file, const void *at, int len, sqlite3_int6
             return give(SQLITE_IOERR_WRITE);
         case FAULT_LOG_FULL:
             return give(SQLITE_FULL);
+        case FAULT_LOG_TIGHT:
+            if (len > 16 << 10)
+                return give(SQLITE_FULL);
+            break;
         case FAULT_LOG_WRITE_HALF:
             real_of(file)->pMethods->xWrite(real_of(file), at, len / 2, offset);
             return give(SQLITE_IOERR_WRITE);

@@ -9,6 +9,7 @@ enum fault {
     FAULT_LOG_WRITE_HALF, /* the first half of each write does */
     FAULT_LOG_SYNC,       /* everything reaches the log; its sync says it failed */
     FAULT_LOG_FULL,       /* no space left */
+    FAULT_LOG_TIGHT,      /* no space left for more than 16 KiB */
 };
 
 void fault_vfs_install(void);

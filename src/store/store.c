@@ -206,7 +206,8 @@ void store_set_backlog_full(struct store *store, bool full)
 bool store_available(const struct store *store)
 {
     return atomic_load(&store->running) && !atomic_load(&store->draining) &&
-           !atomic_load(&store->undecided) && !atomic_load(&store->disk_full);
+           !atomic_load(&store->undecided) && !atomic_load(&store->failing) &&
+           !atomic_load(&store->disk_full);
 }
 
 enum status store_sink_id(struct store *store, const char *source, const char *sink, uint32_t *id,

@@ -315,7 +315,7 @@ struct writer {
     bool floor_dirty; /* seqs were used up by a failed batch: persist the floor */
     int64_t
         pause_until_us; /* after a failure that was rolled back: no transaction of outcomes alone before */
-    bool failed;        /* the last transaction was rolled back */
+    unsigned failures;  /* in a row */
     /* What remove_step did in the transaction under way. */
     struct range removed[PLAN_MAX];
     uint32_t removed_hooks[PLAN_MAX];
@@ -358,6 +358,8 @@ struct store {
     bool scanned; /* pending rows of each block are known */
 
     atomic_bool running, draining, undecided, backlog_full, disk_full;
+    atomic_bool
+        failing; /* the last transaction was rolled back; the writer tries by itself until one is not */
     atomic_uint_least64_t next_seq, hooks, dead;
     atomic_int_least64_t disk_bytes, free_bytes, log_bytes;
 

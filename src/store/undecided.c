@@ -27,8 +27,6 @@ void undecided_enter(struct store *store)
     struct writer *writer = &store->writer;
     log_event(LOG_ERROR, "store_commit_failed", LOG_STR("reason", db_problem(&writer->db)),
               LOG_INT("hooks", writer->batch_len));
-    if (store->commit_failures)
-        counter_add(store->commit_failures, 1);
     if (!sqlite3_get_autocommit(writer->db.handle))
         db_run(writer->db.sql[WRITER_ROLLBACK]);
     atomic_store(&store->undecided, true);
@@ -67,6 +65,7 @@ bool undecided_turn(struct store *store)
             log_event(LOG_INFO, "store_commit_replaced",
                       LOG_INT("after_ms", (clock_mono_us() - writer->undecided_since_us) / 1000));
             writer->floor_dirty = false;
+            atomic_store(&store->failing, false);
             atomic_store(&store->undecided, false);
             changes_set_stuck(&store->changes, false);
             writer_answer(store, STATUS_UNAVAILABLE);

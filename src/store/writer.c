@@ -11,6 +11,7 @@
 enum {
     CHANGES_MAX = 8192, /* outcomes a transaction */
     PAUSE_MS = 100,     /* after a failure that was rolled back */
+    LAST_TRIES = 3,     /* failures in a row that end a drain */
 };
 
 static const char *const texts[] = {
@@ -135,6 +136,20 @@ void writer_answer(struct store *store, enum status status)
     writer->batch_len = 0;
 }
 
+static void count_failure(struct store *store)
+{
+    store->writer.failures++;
+    if (store->commit_failures)
+        counter_add(store->commit_failures, 1);
+}
+
+static void count_success(struct store *store)
+{
+    if (atomic_exchange(&store->failing, false))
+        log_event(LOG_INFO, "store_write_ok", LOG_INT("failures", store->writer.failures));
+    store->writer.failures = 0;
+}
+
 /* It is durable: memory follows the disk, then the world is told. */
 static void settle(struct store *store, uint64_t first_seq)
 {
@@ -172,13 +187,15 @@ static void commit(struct store *store)
         goto not_written;
     if (!db_run(writer->db.sql[WRITER_COMMIT]))
         goto undecided;
-    writer->failed = false;
+    count_success(store);
     observe(store, started_us);
     settle(store, first_seq);
     return;
 
 not_written:
-    log_event(LOG_ERROR, "store_write_failed", LOG_STR("reason", db_problem(&writer->db)));
+    count_failure(store);
+    if (!atomic_exchange(&store->failing, true)) /* the first of a row is news */
+        log_event(LOG_ERROR, "store_write_failed", LOG_STR("reason", db_problem(&writer->db)));
     writer->floor_dirty = true;
     db_run(writer->db.sql[WRITER_ROLLBACK]);
     remove_undone(store);
@@ -188,11 +205,11 @@ not_written:
     }
     /* The log was not touched (cache_spill is off), so this is certain. */
     writer->pause_until_us = clock_mono_us() + PAUSE_MS * 1000;
-    writer->failed = true;
     writer_answer(store, STATUS_UNAVAILABLE);
     return;
 
 undecided:
+    count_failure(store);
     remove_undone(store);
     undecided_enter(store);
 }
@@ -214,7 +231,7 @@ static int64_t due_us(struct store *store)
     struct writer *writer = &store->writer;
     int64_t due = list_empty(&writer->changes) ? changes_due_us(&store->changes) : 0;
     bool removal = atomic_load(&store->keeper.planned) && !atomic_load(&store->draining);
-    if (removal || !names_all_durable(&store->names, 0))
+    if (removal || !names_all_durable(&store->names, 0) || writer->floor_dirty)
         due = 0;
     return due < writer->pause_until_us ? writer->pause_until_us : due;
 }
@@ -236,18 +253,21 @@ static bool turn(struct store *store)
     queue_take(&store->queue, &writer->waiting);
     bool draining = atomic_load(&store->draining);
     int64_t due = due_us(store);
-    if (draining && writer->failed) {
+    int64_t now_us = clock_mono_us();
+    if (draining && writer->failures >= LAST_TRIES) {
         /* Nothing more can be done here. Outcomes not written are owed again after the next start. */
         writer_refuse_waiting(store);
         return atomic_load(&store->queue.hooks) > 0;
     }
-    if (!list_empty(&writer->waiting) || due <= clock_mono_us() || (draining && due < INT64_MAX)) {
+    if (draining && due < INT64_MAX)
+        due = writer->pause_until_us;
+    if (!list_empty(&writer->waiting) || due <= now_us) {
         checkpoint_finish(store);
         commit(store);
     } else if (drained(store)) {
         return false;
     } else if (draining) {
-        queue_sleep(&store->queue, clock_mono_us() + 1000); /* a hook is between its count and its push */
+        queue_sleep(&store->queue, now_us + 1000); /* a hook is between its count and its push, or a pause */
     } else {
         queue_sleep(&store->queue, due);
     }

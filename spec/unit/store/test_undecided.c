@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "store_rig.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/mem.h"
 
 static struct store_options options;
 static struct store *store;
@@ -246,6 +248,48 @@ static void a_stop_while_undecided_ends(void **state)
     rig_hook_free(rig);
 }
 
+/* What replaces a failed commit is small: it fits where the outcomes did not, again and again. */
+static void a_stop_ends_when_outcomes_never_fit(void **state)
+{
+    (void)state;
+    enum { HOOKS = 3000 };
+    uint64_t first = rig_put_many(store, sink, 10, HOOKS);
+    struct list changes = LIST_INIT(changes);
+    for (uint64_t i = 0; i < HOOKS; i++) {
+        struct store_change *change = store_change_new();
+        *change = (struct store_change){.seq = first + i, .sink = sink, .state = ROW_DONE, .cls = "ok"};
+        list_append(&changes, &change->node);
+    }
+    fault_vfs_set(FAULT_LOG_TIGHT);
+    store_changes(store, &changes);
+    assert_true(RIG_WAIT(fault_vfs_count() >= 1));
+    store_stop(store);
+    assert_true(fault_vfs_count() >= 3);
+    fault_vfs_set(FAULT_NONE);
+    assert_int_equal(hooks_after_a_crash_now(NULL), HOOKS + 1);
+}
+
+/* Somebody else holds the database: the hook is refused for certain, and the store says that it can't be had.
+ * Once it can, it says so without being asked to write anything. */
+static void a_store_that_others_hold_is_not_available(void **state)
+{
+    (void)state;
+    sqlite3 *other;
+    char *path = mem_format("%s/store.db", dir);
+    assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    struct rig_hook *rig = rig_hook_new(10);
+    assert_int_equal(rig_commit(store, rig), STATUS_UNAVAILABLE);
+    assert_false(store_available(store));
+    assert_false(undecided());
+
+    assert_int_equal(sqlite3_close(other), SQLITE_OK);
+    assert_true(RIG_WAIT(store_available(store)));
+    assert_int_equal(hooks_after_a_crash_now(NULL), 1);
+    free(path);
+    rig_hook_free(rig);
+}
+
 int main(void)
 {
     fault_vfs_install();
@@ -261,6 +305,8 @@ int main(void)
         FRESH(outcomes_of_a_failed_commit_are_written_again),
         FRESH(hooks_that_wait_behind_a_failed_commit_are_refused),
         FRESH(a_stop_while_undecided_ends),
+        FRESH(a_stop_ends_when_outcomes_never_fit),
+        FRESH(a_store_that_others_hold_is_not_available),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
