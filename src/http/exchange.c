@@ -162,8 +162,8 @@ static void claim(struct http_exchange *exchange)
           EXCHANGE_OPEN);
 }
 
-/* The loop may have sent the answer and be going down before this thread has left the mailbox: `posting`
- * keeps the loop until then. */
+/* The loop may have sent the answer and be going down before this thread has left the mailbox: the hold keeps
+ * the loop until then. */
 static void post(struct http_exchange *exchange, const struct http_answer *answer)
 {
     struct http_loop *loop = conn_of(exchange)->loop;

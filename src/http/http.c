@@ -35,6 +35,8 @@ static void options_copy(struct http_server *server, const struct http_options *
     CHECK(options->header_timeout_ms > 0 && options->body_timeout_ms > 0 && options->idle_timeout_ms > 0);
     CHECK(options->max_body_bytes < SIZE_MAX / 4);
     server->options = *options;
+    if (options->close_timeout_ms == 0)
+        server->options.close_timeout_ms = HTTP_CLOSE_MS;
     snprintf(server->name, sizeof server->name, "%s", options->name ? options->name : "http");
     server->options.name = server->name;
     if (options->metrics) {
@@ -63,12 +65,17 @@ static void stop(struct http_server *server)
             http_loop_wake(server->loops[i]);
         http_loop_hold(server->loops[i], false);
     }
-    for (unsigned i = 0; i < server->loop_count; i++)
+    bool left = false;
+    for (unsigned i = 0; i < server->loop_count; i++) {
         http_loop_join(server->loops[i]);
+        left |= server->loops[i]->left;
+    }
+    listen_fds_close(server);
+    if (left) /* a loop that stays points at the server */
+        return;
     for (unsigned i = 0; i < server->loop_count; i++)
         free(server->loops[i]);
     h2o_config_dispose(&server->conf);
-    listen_fds_close(server);
     for (size_t i = 0; i < HTTP_LISTENS_MAX; i++)
         free(server->addresses[i]);
     free(server);

@@ -30,7 +30,6 @@ struct http_request {
     size_t header_count;
     struct bytes body;              /* never absent */
     struct bytes remote_ip;         /* text; v4-mapped as v4 */
-    bool over_unix;                 /* no address: not used by TCP listeners */
     bool kept;                      /* not the first request of its connection */
     struct bytes invalid_header;    /* name of the first header with a byte outside 0x20-0x7E and tab in its
                                        value; absent when there is none. See http_options.judges_headers */
@@ -56,7 +55,8 @@ struct http_options {
     size_t max_body_bytes;
     size_t max_buffered_bytes; /* all connections together; the slowest is shut first */
     int64_t header_timeout_ms, body_timeout_ms, idle_timeout_ms;
-    size_t max_connections; /* beyond it the newest is closed */
+    int64_t close_timeout_ms; /* how long http_close waits for open exchanges; 0: ten seconds */
+    size_t max_connections;   /* beyond it the newest is closed */
     http_handler handler;
     bool judges_headers;        /* the handler looks at invalid_header; otherwise the wall answers 400 */
     http_on_refused on_refused; /* may be NULL */
@@ -101,7 +101,9 @@ void http_drain(struct http_server *server);
  * those that do not arrive for a second nobody waits). */
 bool http_drained(struct http_server *server);
 /* Stops the loops, closes what is still connected and frees everything. Every exchange must be answered or
- * dropped by then, or be so within seconds by a thread that still runs. Not on a loop thread. */
+ * dropped by then, or be so within close_timeout_ms by a thread that still runs. If one is not, because its
+ * owner is stuck, the log says so ("http_exchanges_left"), and what a late answer touches is left in memory:
+ * it does no harm then. Not on a loop thread. */
 void http_close(struct http_server *server);
 
 #endif

@@ -19,6 +19,7 @@
 #define HTTP_LINGER_MS 1000      /* how long a refused client may go on sending */
 #define HTTP_SWEEP_MS 250        /* the longest time between two sweeps of a loop */
 #define HTTP_DRAIN_GRACE_MS 1000 /* a request half here when draining began is waited for so long */
+#define HTTP_CLOSE_MS 10000      /* close_timeout_ms, unless it is given */
 
 /* The one answer of an exchange, on its way from another thread. */
 struct http_reply {
@@ -69,6 +70,7 @@ struct http_loop {
     unsigned index;
     pthread_t thread;
     bool started;
+    bool left;                        /* it ended with exchanges open: its memory has to stay */
     sem_t ready;                      /* posted by the thread when it serves */
     int listen_fds[HTTP_LISTENS_MAX]; /* until `listeners` take them over */
     h2o_socket_t *listeners[HTTP_LISTENS_MAX];

@@ -17,7 +17,6 @@
 #define ACCEPTS_A_TURN 16    /* so that one loop does not take everything of a burst */
 #define ACCEPT_PAUSE_MS 1000 /* when the system has no descriptor or memory left */
 #define WIND_DOWN_TURN_MS 10
-#define STOP_LIMIT_MS 10000 /* an exchange still open then was forgotten by its owner */
 
 _Thread_local struct http_loop *http_loop_here;
 
@@ -110,7 +109,6 @@ static void context_close(struct http_loop *loop)
     h2o_evloop_destroy(evloop);
     if (epoll_fd >= 0)
         close(epoll_fd);
-    http_debts_thread();
 }
 
 static void drain_begin(struct http_loop *loop, int64_t now_ms)
@@ -137,17 +135,22 @@ static bool is_over(struct http_loop *loop)
 }
 
 /* Connections end when libh2o reads or writes into what was shut; open exchanges when their answers arrive.
- */
-static void wind_down(struct http_loop *loop)
+ * False when they do not: going down can't wait for ever for a thread that is stuck. */
+static bool wind_down(struct http_loop *loop)
 {
-    int64_t begun_ms = clock_mono_ms();
+    int64_t until_ms = clock_mono_ms() + loop->server->options.close_timeout_ms;
     listeners_close(loop);
-    while (!is_over(loop)) {
-        CHECK(clock_mono_ms() - begun_ms < STOP_LIMIT_MS);
+    while (!is_over(loop) && clock_mono_ms() < until_ms) {
         loop->server->conf.http1.callbacks.foreach_request(&loop->h2o, shut_one, NULL);
         h2o_evloop_run(loop->h2o.loop, WIND_DOWN_TURN_MS);
     }
     http_lingers_expire(loop, INT64_MAX);
+    if (is_over(loop))
+        return true;
+    log_event(LOG_ERROR, "http_exchanges_left", LOG_STR("server", loop->server->name),
+              LOG_INT("exchanges", atomic_load_explicit(&loop->exchanges, memory_order_relaxed)),
+              LOG_INT("connections", loop->connection_count));
+    return false;
 }
 
 static void turn(struct http_loop *loop)
@@ -172,8 +175,10 @@ static void *run(void *arg)
     sem_post(&loop->ready);
     while (!atomic_load_explicit(&loop->server->stopping, memory_order_acquire))
         turn(loop);
-    wind_down(loop);
-    context_close(loop);
+    loop->left = !wind_down(loop);
+    if (!loop->left)
+        context_close(loop);
+    http_debts_thread();
     return NULL;
 }
 

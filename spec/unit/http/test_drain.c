@@ -230,6 +230,29 @@ static void an_answer_may_race_with_the_close(void **state)
     }
 }
 
+/* Whoever should have answered is stuck. The client is let go, the close ends all the same, and the answer
+ * that comes after everything does no harm. */
+static void a_forgotten_exchange_does_not_stop_the_close(void **state)
+{
+    (void)state;
+    static struct http_exchange *kept[2]; /* static: what is left in memory on purpose is still known */
+    stage.options.threads = 2;
+    stage.options.close_timeout_ms = 100;
+    stage_open(&stage);
+    atomic_store(&stage.keep, true);
+    int late = wire_connect(stage.server), never = wire_connect(stage.server);
+    WIRE_SEND(late, GET("/late"));
+    WIRE_SEND(never, GET("/late"));
+    stage_take(&stage, 2, kept);
+    stage_shut(&stage);
+    assert_true(wire_ends(late));
+    assert_true(wire_ends(never));
+    http_answer(kept[0], &(struct http_answer){.status = 201, .body = BYTES("{}")});
+    http_drop(kept[1]);
+    close(late);
+    close(never);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, prepare, tear_down)
 
 int main(void)
@@ -238,7 +261,7 @@ int main(void)
         TEST(open_exchanges_are_waited_for),     TEST(who_waits_in_the_backlog_is_served),
         TEST(a_request_half_here_may_arrive),    TEST(one_that_never_arrives_holds_nobody_up),
         TEST(closing_ends_every_connection),     TEST(nothing_is_left_behind),
-        TEST(an_answer_may_race_with_the_close),
+        TEST(an_answer_may_race_with_the_close), TEST(a_forgotten_exchange_does_not_stop_the_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
