@@ -237,6 +237,7 @@ enum status lanes_start(struct lanes *lanes, struct error *err)
         lanes->reader = NULL;
         return error_set(err, STATUS_IO, "lanes: no thread to be had");
     }
+    pthread_setname_np(lanes->thread, "lanes");
     lanes->running = true;
     return STATUS_OK;
 }

@@ -123,6 +123,7 @@ enum status checkpoint_start(struct store *store, struct error *err)
     sqlite3_wal_hook(store->writer.db.handle, commit_done, store);
     if (pthread_create(&store->log.thread, NULL, checkpointer_main, store) != 0)
         return error_set(err, STATUS_IO, "no thread for the store");
+    pthread_setname_np(store->log.thread, "checkpointer");
     store->log.started = true;
     return STATUS_OK;
 }

@@ -212,6 +212,7 @@ enum status keeper_start(struct store *store, struct error *err)
 {
     if (pthread_create(&store->keeper.thread, NULL, keeper_main, store) != 0)
         return error_set(err, STATUS_IO, "no thread for the store");
+    pthread_setname_np(store->keeper.thread, "keeper");
     store->keeper.started = true;
     return STATUS_OK;
 }

@@ -1,18 +1,23 @@
 /* The tables.
  *
- *   hooks   append only, in seq order; wide
- *   rows    one a (hook, sink), appended in the same order, narrow: the scan at start reads it without
- * touching bodies. Its state is changed in place. Only dead letters are indexed. blocks  one a thousand seqs:
- * times and whether anything is owed; see store_priv.h names   tenants, sources, sinks; a number is never
- * given twice meta    epoch; seq_floor: no seq below it is given again; replaced: see undecided.c
+ * hooks: append only, in seq order; wide.
+ *
+ * rows: one a (hook, sink), appended in the same order, narrow: the scan at start reads it without touching
+ * bodies. Its state is changed in place. Only dead letters are indexed.
+ *
+ * blocks: one a thousand seqs: times and whether anything is owed; see store_priv.h.
+ *
+ * names: tenants, sources, sinks; a number is never given twice.
+ *
+ * meta: epoch; seq_floor: no seq below it is given again; replaced: see undecided.c.
  *
  * Nothing on the way of a hook writes to a B-tree anywhere but at its end. */
 #include "store/store_priv.h"
 #include "util/clock.h"
 
-enum { SCHEMA_VERSION = 1, APPLICATION_ID = 0x4c616e65 /* "Lane" */ };
+enum { APPLICATION_ID = 0x4c616e65 /* "Lane" */ };
 
-static const char tables[] =
+static const char first_tables[] =
     "CREATE TABLE hooks(seq INTEGER PRIMARY KEY, id BLOB NOT NULL, received_at INTEGER NOT NULL,"
     " tenant INTEGER NOT NULL, source INTEGER NOT NULL, head BLOB NOT NULL, body BLOB NOT NULL);"
     "CREATE TABLE rows(seq INTEGER NOT NULL, sink INTEGER NOT NULL, state INTEGER NOT NULL,"
@@ -25,18 +30,47 @@ static const char tables[] =
     "CREATE TABLE names(id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, text TEXT NOT NULL, sink TEXT);"
     "CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;";
 
-static bool make(struct db *db)
+static const char attempts_and_audit[] =
+    "CREATE TABLE attempts(id INTEGER PRIMARY KEY, seq INTEGER NOT NULL, sink INTEGER NOT NULL,"
+    " at INTEGER NOT NULL, attempt INTEGER NOT NULL, cls TEXT NOT NULL, http_status INTEGER NOT NULL,"
+    " duration INTEGER NOT NULL, reason TEXT, response BLOB);"
+    "CREATE INDEX attempts_of ON attempts(seq, sink);"
+    "CREATE TABLE audit(id INTEGER PRIMARY KEY, at INTEGER NOT NULL, who TEXT NOT NULL, what TEXT NOT NULL,"
+    " target BLOB, reason BLOB, matched INTEGER, done INTEGER);";
+
+/* A layout is the sum of its steps; user_version counts those that were taken. */
+static const char *const steps[] = {first_tables, attempts_and_audit};
+enum { SCHEMA_VERSION = sizeof steps / sizeof steps[0] };
+
+static bool take_steps(struct db *db, int64_t version)
+{
+    bool taken = true;
+    for (; version < SCHEMA_VERSION && taken; version++)
+        taken = db_exec(db, steps[version]);
+    char *mark = mem_format("PRAGMA user_version = %d", SCHEMA_VERSION);
+    taken = taken && db_exec(db, mark);
+    free(mark);
+    return taken;
+}
+
+/* What a new store has beside its tables. */
+static bool give_birth(struct db *db)
 {
     struct uuid epoch = uuid_new(clock_unix_ms());
     char hex[33];
     hex_encode(epoch.bytes, 16, hex);
-    char *rest = mem_format("INSERT INTO meta VALUES('epoch', x'%s'), ('seq_floor', 1), ('replaced', 0);"
-                            "PRAGMA application_id = %d; PRAGMA user_version = %d;",
-                            hex, APPLICATION_ID, SCHEMA_VERSION);
-    bool made =
-        db_exec(db, "BEGIN IMMEDIATE") && db_exec(db, tables) && db_exec(db, rest) && db_exec(db, "COMMIT");
-    free(rest);
-    return made;
+    char *sql = mem_format("INSERT INTO meta VALUES('epoch', x'%s'), ('seq_floor', 1), ('replaced', 0);"
+                           "PRAGMA application_id = %d;",
+                           hex, APPLICATION_ID);
+    bool born = db_exec(db, sql);
+    free(sql);
+    return born;
+}
+
+static bool grow(struct db *db, int64_t version)
+{
+    return db_exec(db, "BEGIN IMMEDIATE") && take_steps(db, version) &&
+           (version > 0 || give_birth(db)) && db_exec(db, "COMMIT");
 }
 
 enum status schema_ensure(struct db *db, struct error *err)
@@ -45,21 +79,20 @@ enum status schema_ensure(struct db *db, struct error *err)
     if (!db_int(db, "PRAGMA user_version", 0, &version) ||
         !db_int(db, "PRAGMA application_id", 0, &application) ||
         !db_int(db, "SELECT count(*) FROM sqlite_schema", 0, &objects))
-        goto failed;
-    if (objects == 0 && application == 0)
-        return make(db) ? STATUS_OK
-                        : error_set(err, STATUS_IO, "the store can't be made: %s", db_problem(db));
-    if (application != APPLICATION_ID)
+        return error_set(err, db_status(sqlite3_errcode(db->handle)), "the store can't be read: %s",
+                         db_problem(db));
+    bool empty = objects == 0 && application == 0;
+    if (!empty && application != APPLICATION_ID)
         return error_set(err, STATUS_CORRUPT, "the database is not one of Lanegate's");
-    if (version != SCHEMA_VERSION)
+    if (empty)
+        version = 0;
+    else if (version < 1 || version > SCHEMA_VERSION)
         return error_set(err, STATUS_CORRUPT,
-                         "the store has layout %lld, this version of Lanegate reads layout %d",
+                         "the store has layout %lld, this version of Lanegate reads layouts up to %d",
                          (long long)version, SCHEMA_VERSION);
+    if (version < SCHEMA_VERSION && !grow(db, version))
+        return error_set(err, STATUS_IO, "the store can't be made: %s", db_problem(db));
     return STATUS_OK;
-
-failed:
-    return error_set(err, db_status(sqlite3_errcode(db->handle)), "the store can't be read: %s",
-                     db_problem(db));
 }
 
 enum status schema_epoch(struct db *db, struct uuid *epoch, struct error *err)

@@ -329,6 +329,7 @@ enum status writer_start(struct store *store, struct error *err)
 {
     if (pthread_create(&store->writer.thread, NULL, writer_main, store) != 0)
         return error_set(err, STATUS_IO, "no thread for the store");
+    pthread_setname_np(store->writer.thread, "writer");
     store->writer.started = true;
     return STATUS_OK;
 }
