@@ -214,6 +214,9 @@ enum sched_answer sched_replay(struct sched *sched, struct sched_time now, const
     bool owed = lane ? rows_has(&lane->rows, row->seq) : !place->ordered && rows_has(&flow->loose, row->seq);
     if (owed)
         return SCHED_NOTHING;
+    bool known = place->ordered ? lane && lane->dead > 0 : flow->sink->dead > 0;
+    if (row->dead && !known)
+        return SCHED_NOT_FOUND; /* somebody was faster */
     if (!lane) {
         uint8_t id[16];
         unordered_id(row->seq, id);

@@ -35,7 +35,7 @@ struct sink_entry *lanes_sink_entry(struct lanes *lanes, uint32_t id)
 
 /* ---- waking and sleeping ---- */
 
-static void wake(void *ctx)
+void lanes_wake(void *ctx)
 {
     struct lanes *lanes = ctx;
     pthread_mutex_lock(&lanes->wake_lock);
@@ -119,6 +119,7 @@ static bool turn(struct lanes *lanes)
     atomic_store(&lanes->beat_ms, clock_mono_ms());
     take_committed(lanes);
     sched_tick(lanes->sched, lanes_now());
+    acts_run(lanes);
     if (inbox_take(&lanes->outcomes, &outcomes))
         attempts_end(lanes, &outcomes, &changes);
     attempts_start(lanes, &changes);
@@ -141,6 +142,7 @@ static void *run(void *ctx)
     struct lanes *lanes = ctx;
     while (turn(lanes))
         ;
+    acts_close(lanes);
     gauges_publish(lanes);
     pthread_mutex_lock(&lanes->look_lock);
     lanes->over = true;
@@ -158,7 +160,8 @@ enum status lanes_open(const struct lanes_options *options, struct lanes **out, 
     struct lanes *lanes = mem_zalloc(sizeof *lanes);
     lanes->options = *options;
     lanes->epoch = store_epoch(options->store);
-    lanes->over = true;
+    lanes->over = lanes->acts_closed = true; /* until there is a thread */
+    list_init(&lanes->commands);
     struct sched_options rules = {.seed = hash_seed(),
                                   .lane_idle_ms = LANE_IDLE_MS,
                                   .lane_idle_most = options->max_pending_bytes / 4 / LANE_COST,
@@ -177,8 +180,10 @@ enum status lanes_open(const struct lanes_options *options, struct lanes **out, 
     CHECK(pthread_mutex_init(&lanes->look_lock, NULL) == 0);
     cond_open(&lanes->wake_cond);
     cond_open(&lanes->look_cond);
-    inbox_init(&lanes->committed, wake, lanes);
-    inbox_init(&lanes->outcomes, wake, lanes);
+    CHECK(pthread_mutex_init(&lanes->act_lock, NULL) == 0);
+    cond_open(&lanes->act_cond);
+    inbox_init(&lanes->committed, lanes_wake, lanes);
+    inbox_init(&lanes->outcomes, lanes_wake, lanes);
     cache_open(&lanes->cache);
     atomic_store(&lanes->beat_ms, clock_mono_ms());
     gauges_open(lanes);
@@ -230,9 +235,9 @@ enum status lanes_start(struct lanes *lanes, struct error *err)
     if (status != STATUS_OK)
         return status;
     gauges_publish(lanes);
-    lanes->over = false;
+    lanes->over = lanes->acts_closed = false;
     if (pthread_create(&lanes->thread, NULL, run, lanes) != 0) {
-        lanes->over = true;
+        lanes->over = lanes->acts_closed = true;
         store_reader_close(lanes->reader);
         lanes->reader = NULL;
         return error_set(err, STATUS_IO, "lanes: no thread to be had");
@@ -278,7 +283,7 @@ void lanes_stop(struct lanes *lanes)
         return;
     lanes_quiesce(lanes);
     atomic_store(&lanes->stopping, true);
-    wake(lanes);
+    lanes_wake(lanes);
     CHECK(pthread_join(lanes->thread, NULL) == 0);
     lanes->running = false;
     store_reader_close(lanes->reader);
@@ -305,6 +310,8 @@ void lanes_close(struct lanes *lanes)
     pthread_cond_destroy(&lanes->look_cond);
     pthread_mutex_destroy(&lanes->wake_lock);
     pthread_mutex_destroy(&lanes->look_lock);
+    pthread_cond_destroy(&lanes->act_cond);
+    pthread_mutex_destroy(&lanes->act_lock);
     VEC_FREE(&lanes->sinks);
     VEC_FREE(&lanes->sink_index);
     free(lanes->views);

@@ -80,6 +80,76 @@ struct lanes_sink_view {
 /* One entry per configured sink, in the order of lanes_options. Any thread; cheap. */
 size_t lanes_sinks(struct lanes *lanes, struct lanes_sink_view *out, size_t max);
 
+/* ---- acts of operators ----
+ *
+ * Any thread but lanes' own; each waits for the scheduler, as a rule for less than a millisecond. What they
+ * change of rows is with the store when they return: after store_flush it is durable, and readers see it. */
+
+#define LANES_ANSWERS(X)                                                                                     \
+    X(DONE, "done")                                                                                          \
+    X(NOT_FOUND, "not_found")       /* no such lane, sink or row here */                                     \
+    X(HEAD_CHANGED, "head_changed") /* `expect_head` is another one by now */                                \
+    X(IN_FLIGHT, "in_flight")       /* its attempt runs */                                                   \
+    X(NOTHING, "nothing")           /* it is so already */                                                   \
+    X(BUSY, "busy")                 /* not reached in time: nothing was done, nor will be */                 \
+    X(DRAINING, "draining")         /* the process goes down: nothing was done */
+
+enum lanes_answer {
+#define LANES_ANSWER_ENUM(id, name) LANES_##id,
+    LANES_ANSWERS(LANES_ANSWER_ENUM)
+#undef LANES_ANSWER_ENUM
+};
+const char *lanes_answer_name(enum lanes_answer answer);
+
+enum {
+    LANES_ACT_TIMEOUT_MS = 5000, /* before an act says BUSY */
+    LANES_ROWS_MAX = 1000,       /* rows in one call */
+};
+
+/* The address of a lane. */
+struct lanes_lane {
+    uint32_t sink, tenant;
+    uint8_t lane[16];
+};
+
+enum lanes_lane_act {
+    LANES_LANE_PAUSE, /* starts nothing more, until resumed */
+    LANES_LANE_RESUME,
+    LANES_LANE_RETRY, /* the head is due now; a held one with a fresh budget */
+    LANES_LANE_SKIP,  /* the head becomes a dead letter (class "skipped"), the next one goes */
+};
+/* `expect_head`: the seq that the head must still have, for RETRY and SKIP; 0: any. */
+enum lanes_answer lanes_lane_act(struct lanes *lanes, const struct lanes_lane *lane, enum lanes_lane_act act,
+                                 uint64_t expect_head);
+/* The lane as it is now, and the seqs of its next rows (at most `most`). */
+enum lanes_answer lanes_lane_look(struct lanes *lanes, const struct lanes_lane *lane, struct lane_view *view,
+                                  uint64_t *seqs, size_t most, size_t *count);
+
+enum lanes_sink_act {
+    LANES_SINK_PAUSE, /* for `for_ms`; 0: until resumed */
+    LANES_SINK_RESUME,
+    LANES_SINK_RETRY, /* closes the breaker, ends the parking, makes all heads due */
+};
+enum lanes_answer lanes_sink_act(struct lanes *lanes, uint32_t sink, enum lanes_sink_act act, int64_t for_ms);
+
+/* A row as the store has it: `state` must be what a reader found after a store_flush, with no other act on
+ * that row in between. */
+struct lanes_row {
+    uint64_t seq;
+    uint32_t sink, tenant;
+    enum row_state state;
+    bool ordered, late;
+    uint8_t lane[16];
+    int64_t received_ms;
+};
+/* Dead letters (DEAD and HELD) are owed again, each with a fresh budget and its old seq; NOTHING for one that
+ * is owed already. One answer a row in `answers`, which count only when the call says DONE. */
+enum lanes_answer lanes_replay(struct lanes *lanes, const struct lanes_row *rows, size_t count,
+                               enum lanes_answer *answers);
+/* Given up for good (state DISCARDED): dead letters, held ones, and rows that still wait. */
+enum lanes_answer lanes_discard(struct lanes *lanes, const struct lanes_row *rows, size_t count,
+                                enum lanes_answer *answers);
+
 /* False when a runnable head has not moved for 30 s although a slot was free: for /ready and the watchdog. */
 bool lanes_progress(struct lanes *lanes);
 

@@ -66,6 +66,14 @@ struct snapshot {
     struct lane_view at[];
 };
 
+/* What an operator asks for; the head of a struct on the stack of the thread that waits for it. Under
+ * act_lock until it is taken, the lanes thread's while it is. */
+struct command {
+    struct list node; /* lanes->commands */
+    void (*run)(struct lanes *lanes, struct command *command);
+    enum command_state { COMMAND_WAITS, COMMAND_TAKEN, COMMAND_DONE, COMMAND_REFUSED } state;
+};
+
 struct lanes {
     struct lanes_options options;
     VEC(struct sink_entry) sinks;
@@ -81,6 +89,11 @@ struct lanes {
     pthread_cond_t wake_cond; /* monotonic */
     bool awake;               /* under wake_lock */
     atomic_bool quiesced, stopping;
+
+    pthread_mutex_t act_lock;
+    pthread_cond_t act_cond;
+    struct list commands; /* under act_lock, as is acts_closed */
+    bool acts_closed;
 
     struct cache cache;
     atomic_size_t held_bytes; /* of parcels, in boxes and in the cache; the writer's thread adds */
@@ -107,6 +120,7 @@ struct lanes {
 };
 
 struct sched_time lanes_now(void);
+void lanes_wake(void *lanes);                                          /* any thread */
 struct sink_entry *lanes_sink_entry(struct lanes *lanes, uint32_t id); /* NULL: not ours */
 
 /* cache.c */
@@ -131,6 +145,10 @@ void tell_actions(struct lanes *lanes, const struct flight *flight, struct list 
 /* gauges.c */
 void gauges_open(struct lanes *lanes);
 void gauges_publish(struct lanes *lanes);
+
+/* act.c: does what operators ask for; and turns away what is left, for good. */
+void acts_run(struct lanes *lanes);
+void acts_close(struct lanes *lanes);
 
 /* list.c */
 bool snapshot_build(struct lanes *lanes); /* true: there is more to do */

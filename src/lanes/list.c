@@ -64,10 +64,7 @@ static struct snapshot *snapshot_get(struct lanes *lanes)
     while (!lanes->over &&
            (!lanes->snapshot || clock_mono_ms() - lanes->snapshot->made_ms > SNAPSHOT_AGE_MS)) {
         lanes->snapshot_wanted = true;
-        pthread_mutex_lock(&lanes->wake_lock);
-        lanes->awake = true;
-        pthread_cond_signal(&lanes->wake_cond);
-        pthread_mutex_unlock(&lanes->wake_lock);
+        lanes_wake(lanes);
         pthread_cond_wait(&lanes->look_cond, &lanes->look_lock);
     }
     struct snapshot *snapshot = lanes->over ? NULL : lanes->snapshot;
