@@ -1,5 +1,6 @@
-/* Outcomes on their way into rows. They wait for the next batch of hooks, or DELAY_MS at most; a change whose
- * transaction failed is written again, which is harmless: it says what the row is, not what to add. */
+/* Outcomes on their way into rows, and what else rides in the writer's transactions (audit.c). They wait for
+ * the next batch of hooks, or DELAY_MS at most; a change whose transaction failed is written again, which is
+ * harmless: it says what the row is, not what to add. */
 #include <stdlib.h>
 
 #include "store/store_priv.h"
@@ -27,12 +28,12 @@ void changes_free(struct changes *changes)
 {
     struct list *node;
     while ((node = list_pop(&changes->waiting)))
-        free(LIST_OWNER(node, struct store_change, node));
+        change_free(node);
     pthread_cond_destroy(&changes->moved);
     pthread_mutex_destroy(&changes->lock);
 }
 
-void store_changes(struct store *store, struct list *given)
+void changes_give(struct store *store, struct list *given)
 {
     struct changes *changes = &store->changes;
     size_t count = 0;
@@ -49,6 +50,11 @@ void store_changes(struct store *store, struct list *given)
     pthread_mutex_unlock(&changes->lock);
     if (first)
         queue_poke(&store->queue); /* to set its alarm */
+}
+
+void store_changes(struct store *store, struct list *given)
+{
+    changes_give(store, given);
 }
 
 bool store_flush(struct store *store)
@@ -102,7 +108,7 @@ static void bind_outcome(sqlite3_stmt *put, const struct store_change *change)
         sqlite3_bind_null(put, 13);
 }
 
-static bool write_one(sqlite3_stmt **sql, struct store_change *change)
+static bool write_outcome(sqlite3_stmt **sql, struct store_change *change)
 {
     sqlite3_stmt *look = sql[WRITER_STATE];
     sqlite3_bind_int64(look, 1, (int64_t)change->seq);
@@ -139,11 +145,26 @@ static bool write_one(sqlite3_stmt **sql, struct store_change *change)
 
 bool changes_write(struct store *store, const struct list *changes)
 {
+    sqlite3_stmt **sql = store->writer.db.sql;
     LIST_EACH (node, changes) {
-        if (!write_one(store->writer.db.sql, LIST_OWNER(node, struct store_change, node)))
+        bool written = false;
+        switch (change_kind(node)) {
+        case CHANGE_OUTCOME:
+            written = write_outcome(sql, LIST_OWNER(node, struct store_change, node));
+            break;
+        case CHANGE_AUDIT:
+            written = audit_write(sql, node);
+            break;
+        }
+        if (!written)
             return false;
     }
     return true;
+}
+
+void change_free(struct list *node)
+{
+    free(LIST_OWNER(node, struct store_change, node)); /* one allocation, of whatever kind */
 }
 
 void changes_written(struct store *store, struct list *changes)
@@ -154,7 +175,7 @@ void changes_written(struct store *store, struct list *changes)
     while ((node = list_pop(changes))) {
         struct store_change *change = LIST_OWNER(node, struct store_change, node);
         count++;
-        if (change->was >= 0) {
+        if (change_kind(node) == CHANGE_OUTCOME && change->was >= 0) {
             enum row_state was = (enum row_state)change->was;
             blocks_shift_row(&store->blocks, change->seq, was, change->state);
             dead += row_state_dead(change->state) - row_state_dead(was);
@@ -162,7 +183,7 @@ void changes_written(struct store *store, struct list *changes)
             if (let_go && change->seq < lowest)
                 lowest = change->seq;
         }
-        free(change);
+        change_free(node);
     }
     if (count == 0)
         return;

@@ -11,9 +11,15 @@
  *
  * meta: epoch; seq_floor: no seq below it is given again; replaced: see undecided.c.
  *
- * Nothing on the way of a hook writes to a B-tree anywhere but at its end. */
+ * attempts: the last failures of a row, with the start of what the receiver said.
+ *
+ * audit: what people did: who, when, what, why.
+ *
+ * Nothing on the way of a hook writes to a B-tree anywhere but at its end. The layout grows by steps: a store
+ * of an older version gets those it lacks when it is opened. */
 #include "store/store_priv.h"
 #include "util/clock.h"
+#include "util/mem.h"
 
 enum { APPLICATION_ID = 0x4c616e65 /* "Lane" */ };
 
@@ -69,8 +75,8 @@ static bool give_birth(struct db *db)
 
 static bool grow(struct db *db, int64_t version)
 {
-    return db_exec(db, "BEGIN IMMEDIATE") && take_steps(db, version) &&
-           (version > 0 || give_birth(db)) && db_exec(db, "COMMIT");
+    return db_exec(db, "BEGIN IMMEDIATE") && take_steps(db, version) && (version > 0 || give_birth(db)) &&
+           db_exec(db, "COMMIT");
 }
 
 enum status schema_ensure(struct db *db, struct error *err)

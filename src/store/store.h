@@ -108,6 +108,7 @@ const char *row_state_name(enum row_state state);
 /* What became of a row: rides in the writer's next transaction, within 50 ms whether hooks come or not. */
 struct store_change {
     struct list node; /* the store's */
+    int kind;         /* the store's; 0 */
     uint64_t seq;
     uint32_t sink;
     enum row_state state;     /* its state from now on */
@@ -250,6 +251,33 @@ struct store_dead_filter {
 /* Dead letters, oldest first; `total` counts those that match (bounded count: all dead rows are indexed). */
 enum status store_list_dead(struct store_reader *reader, const struct store_dead_filter *filter,
                             store_each_row each, void *ctx, uint64_t *total);
+
+/* What somebody did: a line in the audit table, which keeps the newest 100,000. Everything is copied; texts
+ * are cut at a kilobyte. The time is now. */
+struct store_audit {
+    const char *who;             /* the name of a token, or "local" */
+    const char *what;            /* "dlq.replay", "lane.skip", "hook.erase" */
+    struct bytes target, reason; /* to what; in whose words: absent when not said */
+    int64_t matched, done;       /* of what was done to many; -1: it was not */
+};
+/* Rides with the changes given before it: in the same transaction or a later one. Any thread, never blocks.
+ */
+void store_audit(struct store *store, const struct store_audit *audit);
+
+struct store_audit_view {
+    uint64_t id; /* ascending in time */
+    int64_t at_ms;
+    struct store_audit line; /* bytes are borrowed for the call */
+};
+struct store_audit_filter {
+    struct bytes who, what;     /* absent: any */
+    int64_t since_ms, until_ms; /* [since, until); 0: open */
+    uint64_t before_id;         /* cursor: only below; 0: from the newest */
+    size_t limit;
+};
+/* Newest first. */
+enum status store_list_audit(struct store_reader *reader, const struct store_audit_filter *filter,
+                             bool (*each)(void *ctx, const struct store_audit_view *line), void *ctx);
 
 struct store_stats {
     uint64_t hooks, next_seq, dead;

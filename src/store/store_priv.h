@@ -143,6 +143,16 @@ void queue_sleep(struct queue *queue, int64_t until_us);
 /* ---- change.c: outcomes ----------------------------------------------------------------------------------
  */
 
+/* What rides begins with its node and its kind, as struct store_change does, and is one allocation. */
+enum change_kind { CHANGE_OUTCOME, CHANGE_AUDIT };
+
+static inline enum change_kind change_kind(const struct list *node)
+{
+    return (enum change_kind)LIST_OWNER(node, struct store_change, node)->kind;
+}
+
+void change_free(struct list *node);
+
 struct changes {
     pthread_mutex_t lock;
     pthread_cond_t moved;
@@ -155,6 +165,8 @@ struct changes {
 
 void changes_init(struct changes *changes);
 void changes_free(struct changes *changes);
+/* store_changes, for whatever rides. */
+void changes_give(struct store *store, struct list *given);
 /* When they have to be written at the latest (monotonic); INT64_MAX: there are none. */
 int64_t changes_due_us(struct changes *changes);
 /* The writer: at most `max`, behind what `out` has. */
@@ -164,6 +176,14 @@ bool changes_write(struct store *store, const struct list *changes);
 /* They are durable: counts them, frees them. */
 void changes_written(struct store *store, struct list *changes);
 void changes_set_stuck(struct changes *changes, bool stuck);
+
+/* ---- audit.c ---------------------------------------------------------------------------------------------
+ */
+
+enum { AUDIT_ROWS = 100000, AUDIT_TEXT_MAX = 1024 };
+
+/* Inside a transaction. */
+bool audit_write(sqlite3_stmt **sql, const struct list *node);
 
 /* ---- block.c: 1,024 seqs at a time -----------------------------------------------------------------------
  */
@@ -281,6 +301,9 @@ void remove_undone(struct store *store);
               "WHERE seq = ?1 AND sink = ?2")                                                                \
     X(NOTE, "UPDATE rows SET state = ?3, late = ?4, attempts = ?5, first_attempt = ?6, due = ?7, "           \
             "at = iif(state = ?3, at, ?8), waived = ?9 WHERE seq = ?1 AND sink = ?2")                        \
+    X(AUDIT, "INSERT INTO audit(at, who, what, target, reason, matched, done) "                              \
+             "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)")                                                           \
+    X(AUDIT_TRIM, "DELETE FROM audit WHERE id <= last_insert_rowid() - ?1")                                  \
     X(NAME, "INSERT OR IGNORE INTO names(id, kind, text, sink) VALUES(?1, ?2, ?3, ?4)")                      \
     X(META, "INSERT INTO meta(name, value) VALUES(?1, ?2) "                                                  \
             "ON CONFLICT(name) DO UPDATE SET value = excluded.value")                                        \

@@ -348,7 +348,7 @@ void writer_close(struct store *store)
 {
     struct list *node;
     while ((node = list_pop(&store->writer.changes)))
-        free(LIST_OWNER(node, struct store_change, node));
+        change_free(node);
     db_close(&store->writer.db);
     free(store->writer.batch);
 }
