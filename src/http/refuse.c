@@ -17,13 +17,13 @@ static void write_json(struct buf *out, const char *reason, const char *name, st
                        uint64_t number)
 {
     struct jsonw w = jsonw_on(out);
-    json_object(&w, NULL);
-    json_str(&w, "error", reason);
+    jsonw_object(&w, NULL);
+    jsonw_str(&w, "error", reason);
     if (name && text.at)
-        json_bytes_percent(&w, name, text);
+        jsonw_bytes_percent(&w, name, text);
     else if (name)
-        json_uint(&w, name, number);
-    json_end_object(&w);
+        jsonw_uint(&w, name, number);
+    jsonw_end_object(&w);
 }
 
 static void refuse(struct http_conn *conn, h2o_req_t *req, int status, const char *reason, const char *name,
