@@ -87,22 +87,28 @@ static void answer_accepted(const struct intake *in)
     http_answer(in->exchange, &(struct http_answer){.status = status, .body = bytes_of(body, len)});
 }
 
+/* Counted before it is answered, here and below: whoever has the answer finds it in the metrics. */
+static void refuse_counted(const struct entry *entry, struct http_exchange *exchange, enum refusal refusal,
+                           const struct refusal_detail *detail)
+{
+    counter_add(entry->refused[refusal], 1);
+    refuse(exchange, refusal, detail);
+}
+
 /* The store's writer thread. */
 static void committed(struct store_hook *hook, enum status status)
 {
     struct intake *in = hook->ctx;
-    if (status == STATUS_OK) {
-        answer_accepted(in);
-        counter_add(in->entry->accepted, 1);
-    } else if (status == STATUS_IO) {
-        http_drop(in->exchange); /* nobody knows whether it is stored: the provider asks again */
-        counter_add(in->entry->dropped, 1);
-    } else {
-        enum refusal refusal = refusal_of(status);
-        refuse(in->exchange, refusal, NULL);
-        counter_add(in->entry->refused[refusal], 1);
-    }
     histogram_observe(in->ingest->duration, (double)(clock_mono_us() - in->started_us) / 1e6);
+    if (status == STATUS_OK) {
+        counter_add(in->entry->accepted, 1);
+        answer_accepted(in);
+    } else if (status == STATUS_IO) {
+        counter_add(in->entry->dropped, 1);
+        http_drop(in->exchange); /* nobody knows whether it is stored: the provider asks again */
+    } else {
+        refuse_counted(in->entry, in->exchange, refusal_of(status), NULL);
+    }
     envelope_unref(hook->envelope);
 }
 
@@ -119,9 +125,8 @@ void intake(struct ingest *ingest, const struct route *route, const struct http_
     if (verified.verification == VERIFICATION_FAILED) {
         count_verify_failure(entry, verified.reason);
         if (entry->source->on_failure == INGEST_REJECT) {
-            refuse(request->exchange, REFUSE_VERIFICATION_FAILED,
-                   &(struct refusal_detail){.name = "reason", .value = bytes_str(verified.reason)});
-            counter_add(entry->refused[REFUSE_VERIFICATION_FAILED], 1);
+            refuse_counted(entry, request->exchange, REFUSE_VERIFICATION_FAILED,
+                           &(struct refusal_detail){.name = "reason", .value = bytes_str(verified.reason)});
             envelope_unref(envelope);
             return;
         }
@@ -140,9 +145,7 @@ void intake(struct ingest *ingest, const struct route *route, const struct http_
 
     enum status status = store_commit(ingest->options.store, &in->hook);
     if (status != STATUS_OK) {
-        enum refusal refusal = refusal_of(status);
-        refuse(request->exchange, refusal, NULL);
-        counter_add(entry->refused[refusal], 1);
+        refuse_counted(entry, request->exchange, refusal_of(status), NULL);
         envelope_unref(envelope);
     }
 }
