@@ -12,6 +12,7 @@
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/inbox.h"
+#include "util/log.h"
 #include "util/mem.h"
 
 enum {
@@ -40,6 +41,19 @@ static void on_wake(void *ctx)
         ;
 }
 
+/* `known`: it should be in epoll already. The number of a socket may have been given to another one since, so
+ * either guess may be wrong. When the system has no room for it, its transfer hears nothing, and ends at its
+ * timeout. */
+static void watch(struct loop *loop, int fd, struct epoll_event *event, bool known)
+{
+    int guess = known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, other = known ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+    if (epoll_ctl(loop->epoll, guess, fd, event) == 0)
+        return;
+    if (errno == (known ? ENOENT : EEXIST) && epoll_ctl(loop->epoll, other, fd, event) == 0)
+        return;
+    log_event(LOG_ERROR, "deliver_socket_not_watched", LOG_STR("reason", strerror(errno)));
+}
+
 /* What curl wants to hear about a socket. It says REMOVE before it closes one; `known` is set once it is in
  * epoll. */
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *known)
@@ -55,8 +69,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *kn
         event.events |= EPOLLIN;
     if (what & CURL_POLL_OUT)
         event.events |= EPOLLOUT;
-    if (epoll_ctl(loop->epoll, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event) != 0)
-        CHECK(errno == EEXIST && epoll_ctl(loop->epoll, EPOLL_CTL_MOD, fd, &event) == 0);
+    watch(loop, fd, &event, known);
     curl_multi_assign(loop->multi, fd, loop);
     return 0;
 }
