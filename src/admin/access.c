@@ -74,7 +74,20 @@ bool access_listens_on_loopback(const char *const *listen, size_t count)
     return true;
 }
 
-unsigned access_scopes(const struct admin_token *tokens, size_t count, struct bytes authorization)
+bool access_origin_is_own(struct bytes origin, struct bytes host)
+{
+    static const char *const schemes[] = {"http://", "https://"};
+    for (size_t i = 0; i < 2; i++) {
+        struct bytes scheme = bytes_str(schemes[i]);
+        if (host.len && bytes_starts_nocase(origin, scheme) &&
+            bytes_eq_nocase(bytes_of(origin.at + scheme.len, origin.len - scheme.len), host))
+            return true;
+    }
+    return false;
+}
+
+unsigned access_scopes(const struct admin_token *tokens, size_t count, struct bytes authorization,
+                       const char **name)
 {
     struct bytes scheme = BYTES("bearer ");
     if (!bytes_starts_nocase(authorization, scheme))
@@ -88,6 +101,6 @@ unsigned access_scopes(const struct admin_token *tokens, size_t count, struct by
     unsigned scopes = 0;
     for (size_t i = 0; i < count; i++) /* all of them: where a match stands must not show in the time */
         if (bytes_eq_constant_time(tokens[i].hash, bytes_of(hash, sizeof hash)))
-            scopes |= tokens[i].scopes;
+            scopes |= tokens[i].scopes, *name = tokens[i].name;
     return scopes;
 }

@@ -45,6 +45,14 @@ static struct bytes only_header(const struct http_request *request, struct bytes
     return found;
 }
 
+static bool has_header(const struct http_request *request, struct bytes name)
+{
+    for (size_t i = 0; i < request->header_count; i++)
+        if (bytes_eq_nocase(request->headers[i].name, name))
+            return true;
+    return false;
+}
+
 static bool host_is_fine(struct ask *ask)
 {
     if (!ask->admin->check_host || access_host_is_loopback(only_header(ask->request, BYTES("host"))))
@@ -54,15 +62,30 @@ static bool host_is_fine(struct ask *ask)
     return false;
 }
 
+/* Whoever has no token must not be a web page of somebody else's: browsers say where a page is from, programs
+ * don't. */
+static bool origin_is_fine(struct ask *ask)
+{
+    const struct http_request *request = ask->request;
+    struct bytes method = request->method, origin = only_header(request, BYTES("origin"));
+    bool looks = bytes_eq(method, BYTES("GET")) || bytes_eq(method, BYTES("HEAD"));
+    if (looks || ask->admin->options.token_count > 0 || !has_header(request, BYTES("origin")) ||
+        access_origin_is_own(origin, only_header(request, BYTES("host"))))
+        return true;
+    ask_refuse_with(ask, 403, "origin_denied", "expected", "no Origin, or this server's own");
+    return false;
+}
+
 /* What the request may do; false when it was refused because nobody knows. */
 static bool who_asks(struct ask *ask)
 {
     const struct admin_options *options = &ask->admin->options;
     ask->scopes = SCOPES_ALL;
+    ask->who = "local";
     if (options->token_count == 0)
         return true;
     ask->scopes = access_scopes(options->tokens, options->token_count,
-                                only_header(ask->request, BYTES("authorization")));
+                                only_header(ask->request, BYTES("authorization")), &ask->who);
     if (ask->scopes)
         return true;
     ask->ask_for_token = true;
@@ -82,7 +105,7 @@ static bool filters_are_fine(struct ask *ask, unsigned allowed)
 
 static void decide(struct ask *ask)
 {
-    if (!host_is_fine(ask))
+    if (!host_is_fine(ask) || !origin_is_fine(ask))
         return;
     char allow[ROUTE_ALLOW_MAX];
     const struct route *route = route_find(ask->request->method, ask->request->path, ask->parts, allow);

@@ -20,6 +20,7 @@ struct ask {
     struct admin *admin;
     const struct http_request *request;
     unsigned scopes;                     /* what whoever asks may do */
+    const char *who;                     /* the name of the token, or "local" */
     struct bytes parts[ROUTE_PARTS_MAX]; /* what the braces of the route stand for, raw */
     struct query query;
     struct arena *arena; /* gone after the answer */
@@ -49,6 +50,10 @@ void ask_lane_id(struct ask *ask, const char *name, const uint8_t lane[16]);
 /* A unix time in ms; 0 gives null. */
 void ask_time(struct ask *ask, const char *name, int64_t unix_ms);
 
+/* A line in the audit table, with the reason that was given. `target` is what it was done to, as people name
+ * it; counts are -1 where there are none. */
+void ask_audit(struct ask *ask, const char *what, struct bytes target, int64_t matched, int64_t done);
+
 /* One file a resource; each function is a row of routes.c. */
 void get_health(struct ask *ask);
 void get_ready(struct ask *ask);
@@ -61,5 +66,6 @@ void get_hooks(struct ask *ask);
 void get_hook(struct ask *ask);
 void get_hook_body(struct ask *ask);
 void get_dead(struct ask *ask);
+void get_audit(struct ask *ask);
 
 #endif

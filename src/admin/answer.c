@@ -69,3 +69,13 @@ void ask_time(struct ask *ask, const char *name, int64_t unix_ms)
     else
         jsonw_null(&ask->json, name);
 }
+
+void ask_audit(struct ask *ask, const char *what, struct bytes target, int64_t matched, int64_t done)
+{
+    store_audit(ask->admin->options.store, &(struct store_audit){.who = ask->who,
+                                                                 .what = what,
+                                                                 .target = target,
+                                                                 .reason = ask->query.reason,
+                                                                 .matched = matched,
+                                                                 .done = done});
+}

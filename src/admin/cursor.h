@@ -8,7 +8,7 @@
 
 #include "util/bytes.h"
 
-enum cursor_kind { CURSOR_LANES = 'l', CURSOR_HOOKS = 'h', CURSOR_DEAD = 'd' };
+enum cursor_kind { CURSOR_LANES = 'l', CURSOR_HOOKS = 'h', CURSOR_DEAD = 'd', CURSOR_AUDIT = 'a' };
 
 enum { CURSOR_SIZE = 1 + 8 + 4, CURSOR_TEXT = 2 * CURSOR_SIZE + 1 };
 

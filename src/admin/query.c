@@ -56,6 +56,49 @@ static bool parse_dedupe_key(struct query *query, struct bytes value)
     return value.len > 0;
 }
 
+static bool word_into(struct bytes *field, struct bytes value)
+{
+    *field = value;
+    return value.len > 0 && value.len <= QUERY_WORD_MAX;
+}
+
+static bool parse_who(struct query *query, struct bytes value)
+{
+    return word_into(&query->who, value);
+}
+
+static bool parse_what(struct query *query, struct bytes value)
+{
+    return word_into(&query->what, value);
+}
+
+static bool parse_reason(struct query *query, struct bytes value)
+{
+    query->reason = value;
+    return value.len <= QUERY_REASON_MAX;
+}
+
+static bool bool_into(bool *field, struct bytes value)
+{
+    *field = bytes_eq(value, BYTES("true"));
+    return *field || bytes_eq(value, BYTES("false"));
+}
+
+static bool parse_dry_run(struct query *query, struct bytes value)
+{
+    return bool_into(&query->dry_run, value);
+}
+
+static bool parse_all(struct query *query, struct bytes value)
+{
+    return bool_into(&query->all, value);
+}
+
+static bool parse_audit_cursor(struct query *query, struct bytes value)
+{
+    return cursor_parse(CURSOR_AUDIT, value, &query->cursor);
+}
+
 static bool parse_lane(struct query *query, struct bytes value)
 {
     query->has_lane = true;
@@ -149,6 +192,12 @@ static const struct param {
     {"cursor", QUERY_LANES_CURSOR, A_CURSOR, parse_lanes_cursor},
     {"cursor", QUERY_HOOKS_CURSOR, A_CURSOR, parse_hooks_cursor},
     {"cursor", QUERY_DEAD_CURSOR, A_CURSOR, parse_dead_cursor},
+    {"cursor", QUERY_AUDIT_CURSOR, A_CURSOR, parse_audit_cursor},
+    {"who", QUERY_WHO, "the name of a token, or local", parse_who},
+    {"what", QUERY_WHAT, "an act such as dlq.replay", parse_what},
+    {"reason", QUERY_REASON, "at most 1024 bytes, percent-encoded", parse_reason},
+    {"dry_run", QUERY_DRY_RUN, "true or false", parse_dry_run},
+    {"all", QUERY_ALL, "true or false", parse_all},
 };
 enum { PARAM_COUNT = sizeof params / sizeof params[0] };
 

@@ -29,15 +29,24 @@ enum {
     QUERY_LANES_CURSOR = 1 << 13, /* "cursor", each list its own */
     QUERY_HOOKS_CURSOR = 1 << 14,
     QUERY_DEAD_CURSOR = 1 << 15,
+    QUERY_AUDIT_CURSOR = 1 << 16,
+    QUERY_WHO = 1 << 17,
+    QUERY_WHAT = 1 << 18,
+    QUERY_REASON = 1 << 19,
+    QUERY_DRY_RUN = 1 << 20,
+    QUERY_ALL = 1 << 21,
 };
 
-enum { QUERY_LIMIT_DEFAULT = 100, QUERY_LIMIT_MAX = 1000 };
+enum { QUERY_LIMIT_DEFAULT = 100, QUERY_LIMIT_MAX = 1000, QUERY_WORD_MAX = 64, QUERY_REASON_MAX = 1024 };
 
 /* Texts are decoded, have a NUL behind them and live in the arena; absent when not asked for. */
 struct query {
     struct bytes tenant, source, sink, cls;
     struct bytes key;        /* any bytes; empty: the keyless lane */
     struct bytes dedupe_key; /* any bytes */
+    struct bytes who, what;  /* of the audit table */
+    struct bytes reason;     /* why somebody does it, in his words */
+    bool dry_run, all;
     bool has_lane;
     uint8_t lane[16];
     int64_t since_ms, until_ms; /* unix; 0: open */

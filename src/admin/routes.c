@@ -17,6 +17,7 @@ enum {
                     QUERY_ROW_STATE | QUERY_LIMIT | QUERY_HOOKS_CURSOR,
     DEAD_FILTERS = QUERY_TENANT | QUERY_SOURCE | QUERY_SINK | QUERY_KEY | QUERY_LANE | QUERY_CLASS |
                    QUERY_SINCE | QUERY_UNTIL | QUERY_LIMIT | QUERY_DEAD_CURSOR,
+    AUDIT_FILTERS = QUERY_WHO | QUERY_WHAT | QUERY_SINCE | QUERY_UNTIL | QUERY_LIMIT | QUERY_AUDIT_CURSOR,
 };
 
 /* clang-format off */
@@ -32,6 +33,7 @@ static const struct route routes[] = {
     {"GET", "/v1/hooks/{id}",           READ,    0,             get_hook},
     {"GET", "/v1/hooks/{id}/body",      PAYLOAD, 0,             get_hook_body},
     {"GET", "/v1/dlq",                  READ,    DEAD_FILTERS,  get_dead},
+    {"GET", "/v1/audit",                READ,    AUDIT_FILTERS, get_audit},
 };
 /* clang-format on */
 enum { ROUTE_COUNT = sizeof routes / sizeof routes[0] };

@@ -71,6 +71,18 @@ static void listening_on_loopback_means_every_address(void **state)
     assert_true(access_listens_on_loopback(NULL, 0));
 }
 
+static void an_origin_is_the_host_it_was_asked_by(void **state)
+{
+    (void)state;
+    assert_true(access_origin_is_own(BYTES("http://127.0.0.1:4002"), BYTES("127.0.0.1:4002")));
+    assert_true(access_origin_is_own(BYTES("https://LOCALHOST"), BYTES("localhost")));
+    assert_false(access_origin_is_own(BYTES("http://localhost:3000"), BYTES("localhost:4002")));
+    assert_false(access_origin_is_own(BYTES("http://evil.example"), BYTES("127.0.0.1:4002")));
+    assert_false(access_origin_is_own(BYTES("null"), BYTES("127.0.0.1:4002")));
+    assert_false(access_origin_is_own(BYTES("http://"), BYTES("")));
+    assert_false(access_origin_is_own(BYTES_NONE, BYTES_NONE));
+}
+
 static void a_token_is_known_by_its_hash(void **state)
 {
     (void)state;
@@ -82,18 +94,22 @@ static void a_token_is_known_by_its_hash(void **state)
         {bytes_of(chief, sizeof chief), "chief",
          ADMIN_SCOPE_READ | ADMIN_SCOPE_PAYLOAD | ADMIN_SCOPE_OPERATE},
     };
-    assert_int_equal(ADMIN_SCOPE_READ, access_scopes(tokens, 2, BYTES("Bearer reader-token")));
+    const char *name = "nobody";
+    assert_int_equal(0, access_scopes(tokens, 2, BYTES("Bearer stranger"), &name));
+    assert_string_equal("nobody", name);
+    assert_int_equal(ADMIN_SCOPE_READ, access_scopes(tokens, 2, BYTES("Bearer reader-token"), &name));
+    assert_string_equal("reader", name);
     assert_int_equal(ADMIN_SCOPE_READ | ADMIN_SCOPE_PAYLOAD | ADMIN_SCOPE_OPERATE,
-                     access_scopes(tokens, 2, BYTES("bearer  chief-token")));
+                     access_scopes(tokens, 2, BYTES("bearer  chief-token"), &name));
 
-    assert_int_equal(0, access_scopes(tokens, 2, BYTES("Bearer reader-toke")));
-    assert_int_equal(0, access_scopes(tokens, 2, BYTES("Bearer reader-tokens")));
-    assert_int_equal(0, access_scopes(tokens, 2, BYTES("Bearer READER-TOKEN")));
-    assert_int_equal(0, access_scopes(tokens, 2, BYTES("Basic reader-token")));
-    assert_int_equal(0, access_scopes(tokens, 2, BYTES("reader-token")));
-    assert_int_equal(0, access_scopes(tokens, 2, BYTES("Bearer ")));
-    assert_int_equal(0, access_scopes(tokens, 2, BYTES("Bearer")));
-    assert_int_equal(0, access_scopes(tokens, 2, BYTES_NONE));
+    assert_int_equal(0, access_scopes(tokens, 2, BYTES("Bearer reader-toke"), &name));
+    assert_int_equal(0, access_scopes(tokens, 2, BYTES("Bearer reader-tokens"), &name));
+    assert_int_equal(0, access_scopes(tokens, 2, BYTES("Bearer READER-TOKEN"), &name));
+    assert_int_equal(0, access_scopes(tokens, 2, BYTES("Basic reader-token"), &name));
+    assert_int_equal(0, access_scopes(tokens, 2, BYTES("reader-token"), &name));
+    assert_int_equal(0, access_scopes(tokens, 2, BYTES("Bearer "), &name));
+    assert_int_equal(0, access_scopes(tokens, 2, BYTES("Bearer"), &name));
+    assert_int_equal(0, access_scopes(tokens, 2, BYTES_NONE, &name));
 }
 
 static void a_hash_of_the_wrong_size_matches_nothing(void **state)
@@ -103,7 +119,8 @@ static void a_hash_of_the_wrong_size_matches_nothing(void **state)
     sha256(&BYTES("t"), 1, hash);
     const struct admin_token cut[] = {{bytes_of(hash, 0), "empty", SCOPES_ALL},
                                       {bytes_of(hash, 31), "cut", SCOPES_ALL}};
-    assert_int_equal(0, access_scopes(cut, 2, BYTES("Bearer t")));
+    const char *name;
+    assert_int_equal(0, access_scopes(cut, 2, BYTES("Bearer t"), &name));
 }
 
 static void scopes_have_names(void **state)
@@ -121,6 +138,7 @@ int main(void)
         cmocka_unit_test(this_machine_by_any_of_its_names),
         cmocka_unit_test(every_other_name_is_a_stranger),
         cmocka_unit_test(listening_on_loopback_means_every_address),
+        cmocka_unit_test(an_origin_is_the_host_it_was_asked_by),
         cmocka_unit_test(a_token_is_known_by_its_hash),
         cmocka_unit_test(a_hash_of_the_wrong_size_matches_nothing),
         cmocka_unit_test(scopes_have_names),
