@@ -296,6 +296,8 @@ void judge_actions(struct world *world)
             row_changed(world, &actions[i]);
         else if (actions[i].kind == ACTION_BREAKER)
             breaker_changed(world, &actions[i]);
+        else if (actions[i].kind == ACTION_SINK_PAUSE || actions[i].kind == ACTION_LANE_PAUSE)
+            VEC_PUSH(&world->unsynced, actions[i]);
     }
     sched_actions_done(world->sched);
 }

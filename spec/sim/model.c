@@ -87,6 +87,16 @@ void place_of_lane(uint32_t lane, struct sched_place *place)
     memcpy(place->lane, lane_bytes(lane), sizeof place->lane);
 }
 
+uint32_t lane_of_place(const struct sched_place *place)
+{
+    for (uint32_t key = 0; key < KEYS; key++) {
+        uint32_t lane = lane_index(place->tenant, place->sink, key);
+        if (memcmp(lane_bytes(lane), place->lane, sizeof place->lane) == 0)
+            return lane;
+    }
+    return NO_LANE;
+}
+
 void place_of_row(const struct row *row, struct sched_place *place)
 {
     if (row->lane == NO_LANE)

@@ -43,7 +43,7 @@ struct row {
 struct lane_model {
     VEC(uint32_t) owed; /* rows pending or held, ascending in seq */
     int64_t running;    /* a row; -1: none */
-    bool paused;
+    bool paused, durably_paused;
     uint64_t frontier, last_ok, highest_ok;
     unsigned dead, overtaken;
 };
@@ -64,6 +64,7 @@ struct sink_model {
     unsigned running, ramp;
     bool last_timed_out, paused;
     int64_t pause_until_ms;
+    struct pause_record durable_pause;
     enum breaker_state breaker;
     struct breaker_record record, durable_record;
     VEC(uint32_t) failed; /* lanes, or LANES + row, that failed since the last ok */
@@ -110,6 +111,7 @@ _Noreturn void sim_fail(const struct world *world, const char *format, ...)
 struct sched_time world_now(const struct world *world);
 void place_of_row(const struct row *row, struct sched_place *place);
 void place_of_lane(uint32_t lane, struct sched_place *place);
+uint32_t lane_of_place(const struct sched_place *place);
 uint32_t lane_index(uint32_t tenant, uint32_t sink, uint32_t key);
 void model_add(struct world *world, uint32_t row); /* it is owed: into its lane */
 void model_remove(struct world *world, uint32_t row);

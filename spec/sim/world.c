@@ -102,6 +102,10 @@ void world_sync(struct world *world, size_t most)
         const struct sched_action *action = &world->unsynced.at[i];
         if (action->kind == ACTION_BREAKER)
             world->sinks[action->place.sink].durable_record = action->record;
+        else if (action->kind == ACTION_SINK_PAUSE)
+            world->sinks[action->place.sink].durable_pause = action->pause;
+        else if (action->kind == ACTION_LANE_PAUSE)
+            world->lanes[lane_of_place(&action->place)].durably_paused = action->pause.paused;
         else
             keep(&world->rows.at[row_find(world, action->seq, action->place.sink)].durable, action);
     }
@@ -152,7 +156,7 @@ void world_restart(struct world *world, struct dice *dice)
         struct lane_model *lane = &world->lanes[i];
         lane->owed.len = 0;
         lane->running = -1;
-        lane->paused = false;
+        lane->paused = lane->durably_paused;
         lane->frontier = UINT64_MAX;
         lane->last_ok = lane->highest_ok = 0;
         lane->dead = lane->overtaken = 0;
@@ -161,16 +165,27 @@ void world_restart(struct world *world, struct dice *dice)
         struct sink_model *sink = &world->sinks[id];
         sink->loose.len = sink->failed.len = sink->refused.len = 0;
         sink->running = sink->ramp = sink->failed_alone = 0;
-        sink->last_timed_out = sink->paused = false;
+        sink->last_timed_out = false;
+        sink->paused = sink->durable_pause.paused;
+        sink->pause_until_ms = sink->durable_pause.until_ms
+                                   ? world->mono_ms + sink->durable_pause.until_ms - world_now(world).unix_ms
+                                   : INT64_MAX;
         sink->record = sink->durable_record;
         sink->breaker = sink->record.opens ? BREAKER_OPEN : BREAKER_CLOSED;
         sink->last_probed = -1;
         memset(sink->overtaken, 0, sizeof sink->overtaken);
         sched_sink_set(world->sched, world_now(world), id, &sink->policy);
-        sched_sink_restore(world->sched, world_now(world), id, &sink->record);
+        sched_sink_restore(world->sched, world_now(world), id, &sink->record, &sink->durable_pause);
     }
     for (uint32_t i = 0; i < world->rows.len; i++)
         row_restore(world, i);
+    for (uint32_t i = 0; i < LANES; i++) {
+        struct sched_place place;
+        place_of_lane(i, &place);
+        if (world->lanes[i].paused)
+            sched_lane_restore(world->sched, world_now(world), &place,
+                               &(struct pause_record){.paused = true});
+    }
     judge_actions(world);
     judge_sums(world);
 }

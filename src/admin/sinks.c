@@ -28,7 +28,7 @@ static void write_sink(struct ask *ask, const struct admin_sink *sink, const str
     jsonw_bool(w, "ordered", sink->ordered);
     jsonw_uint(w, "concurrency", sink->concurrency);
     jsonw_str(w, "breaker", breaker_name(view));
-    jsonw_bool(w, "paused", view->paused);
+    jsonw_bool(w, "paused", view->pause.paused);
     jsonw_bool(w, "parked", view->parked);
     jsonw_uint(w, "pending", view->pending);
     jsonw_uint(w, "running", view->running);

@@ -7,6 +7,24 @@
 
 /* ---- lanes ---- */
 
+/* Its own clock of time that does not count begins. The lane is left. */
+static void lane_stop(struct sched *sched, struct lane *lane, int64_t since_unix_ms)
+{
+    struct lane_extra *extra = lane_extra(sched, lane);
+    extra->paused = true;
+    extra->paused_ms = sched->now.mono_ms;
+    extra->paused_unix_ms = since_unix_ms;
+    extra->stopped_base_ms = sink_stopped(sched, lane->flow->sink);
+}
+
+static void say_lane_pause(struct sched *sched, const struct sched_place *place, bool paused)
+{
+    struct sched_action *action = VEC_ADD(&sched->actions);
+    *action = (struct sched_action){.kind = ACTION_LANE_PAUSE,
+                                    .place = *place,
+                                    .pause = {.paused = paused, .since_ms = paused ? sched->now.unix_ms : 0}};
+}
+
 enum sched_answer sched_lane_pause(struct sched *sched, struct sched_time now,
                                    const struct sched_place *place)
 {
@@ -17,12 +35,23 @@ enum sched_answer sched_lane_pause(struct sched *sched, struct sched_time now,
     if (lane->extra && lane->extra->paused)
         return SCHED_NOTHING;
     lane_leave(sched, lane);
-    struct lane_extra *extra = lane_extra(sched, lane);
-    extra->paused = true;
-    extra->paused_ms = now.mono_ms;
-    extra->stopped_base_ms = sink_stopped(sched, lane->flow->sink);
+    lane_stop(sched, lane, now.unix_ms);
     lane_settle(sched, lane);
+    say_lane_pause(sched, place, true);
     return SCHED_DONE;
+}
+
+void sched_lane_restore(struct sched *sched, struct sched_time now, const struct sched_place *place,
+                        const struct pause_record *pause)
+{
+    sched->now = now;
+    CHECK(place->ordered && pause->paused);
+    struct lane *lane = lane_of(sched, place, 0);
+    if (!lane)
+        lane = lane_make(sched, flow_of(sched, place->sink, place->tenant), true, place->lane);
+    lane_leave(sched, lane);
+    lane_stop(sched, lane, pause->since_ms);
+    lane_settle(sched, lane);
 }
 
 enum sched_answer sched_lane_resume(struct sched *sched, struct sched_time now,
@@ -47,6 +76,7 @@ enum sched_answer sched_lane_resume(struct sched *sched, struct sched_time now,
         note = note ? note->next : NULL;
     } while (note != lane->notes);
     lane_settle(sched, lane);
+    say_lane_pause(sched, place, false);
     return SCHED_DONE;
 }
 
@@ -121,22 +151,36 @@ enum sched_answer sched_lane_skip(struct sched *sched, struct sched_time now, co
 
 /* ---- sinks ---- */
 
+static void say_sink_pause(struct sched *sched, const struct sched_sink *sink)
+{
+    struct sched_action *action = VEC_ADD(&sched->actions);
+    *action = (struct sched_action){.kind = ACTION_SINK_PAUSE, .pause = sink->pause};
+    action->place.sink = sink->id;
+}
+
 void sched_sink_pause(struct sched *sched, struct sched_time now, uint32_t id, int64_t for_ms)
 {
     sched->now = now;
     struct sched_sink *sink = sink_of(sched, id);
-    sink->paused = true;
+    sink->pause.since_ms = sink->paused ? sink->pause.since_ms : now.unix_ms;
+    sink->pause.until_ms = for_ms > 0 ? now.unix_ms + for_ms : 0;
+    sink->paused = sink->pause.paused = true;
     sink->pause_until_ms = for_ms > 0 ? now.mono_ms + for_ms : INT64_MAX;
     list_remove(&sink->probe_node);
     sink_stop_clock(sched, sink);
     sink_arm(sched, sink);
+    say_sink_pause(sched, sink);
 }
 
 void sched_sink_resume(struct sched *sched, struct sched_time now, uint32_t id)
 {
     sched->now = now;
     struct sched_sink *sink = sink_of(sched, id);
+    if (!sink->paused)
+        return;
     sink->paused = false;
+    sink->pause = (struct pause_record){0};
+    say_sink_pause(sched, sink);
     sink_stop_clock(sched, sink);
     sink_release(sched, sink);
     breaker_want_probe(sched, sink);

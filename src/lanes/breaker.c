@@ -36,17 +36,24 @@ void sink_stop_clock(struct sched *sched, struct sched_sink *sink)
     }
 }
 
-static void say(struct sched *sched, struct sched_sink *sink)
+struct breaker_record breaker_record(const struct sched *sched, const struct sched_sink *sink)
 {
     const struct breaker *breaker = &sink->breaker;
+    if (breaker->state == BREAKER_CLOSED)
+        return (struct breaker_record){.cause = breaker->cause};
+    return (struct breaker_record){.cause = breaker->cause,
+                                   .opens = breaker->opens,
+                                   .since_ms = breaker->since_unix_ms,
+                                   .probe_at_ms =
+                                       sched->now.unix_ms + breaker->probe_at_ms - sched->now.mono_ms};
+}
+
+static void say(struct sched *sched, struct sched_sink *sink)
+{
     struct sched_action *action = VEC_ADD(&sched->actions);
-    *action = (struct sched_action){.kind = ACTION_BREAKER, .breaker = breaker->state};
+    *action = (struct sched_action){
+        .kind = ACTION_BREAKER, .breaker = sink->breaker.state, .record = breaker_record(sched, sink)};
     action->place.sink = sink->id;
-    action->record.cause = breaker->cause;
-    if (breaker->state != BREAKER_CLOSED) {
-        action->record.opens = breaker->opens;
-        action->record.probe_at_ms = sched->now.unix_ms + breaker->probe_at_ms - sched->now.mono_ms;
-    }
 }
 
 static void open_it(struct sched *sched, struct sched_sink *sink, enum breaker_cause cause, bool longer)
@@ -54,6 +61,8 @@ static void open_it(struct sched *sched, struct sched_sink *sink, enum breaker_c
     struct breaker *breaker = &sink->breaker;
     if (longer || breaker->opens == 0)
         breaker->opens++;
+    if (breaker->state == BREAKER_CLOSED)
+        breaker->since_unix_ms = sched->now.unix_ms;
     int64_t open_ms = sink->policy.breaker.open_ms;
     for (uint32_t i = 1; i < breaker->opens && open_ms < sink->policy.breaker.max_open_ms; i++)
         open_ms *= 2;
@@ -207,19 +216,31 @@ void breaker_tick(struct sched *sched, struct sched_sink *sink)
     breaker_want_probe(sched, sink);
 }
 
-void sched_sink_restore(struct sched *sched, struct sched_time now, uint32_t id,
-                        const struct breaker_record *record)
+static void breaker_restore(struct sched *sched, struct sched_sink *sink, const struct breaker_record *record)
 {
-    sched->now = now;
-    struct sched_sink *sink = sink_of(sched, id);
-    if (record->opens == 0)
-        return;
     struct breaker *breaker = &sink->breaker;
+    struct sched_time now = sched->now;
     int64_t left_ms = record->probe_at_ms - now.unix_ms, most_ms = sink->policy.breaker.max_open_ms;
     breaker->state = BREAKER_OPEN;
     breaker->cause = record->cause;
     breaker->opens = record->opens;
+    breaker->since_unix_ms = record->since_ms;
     breaker->probe_at_ms = now.mono_ms + (left_ms < 0 ? 0 : left_ms > most_ms ? most_ms : left_ms);
+}
+
+void sched_sink_restore(struct sched *sched, struct sched_time now, uint32_t id,
+                        const struct breaker_record *breaker, const struct pause_record *pause)
+{
+    sched->now = now;
+    struct sched_sink *sink = sink_of(sched, id);
+    if (breaker->opens > 0)
+        breaker_restore(sched, sink, breaker);
+    if (pause->paused) {
+        sink->paused = true;
+        sink->pause = *pause;
+        sink->pause_until_ms =
+            pause->until_ms == 0 ? INT64_MAX : now.mono_ms + (pause->until_ms - now.unix_ms);
+    }
     sink_stop_clock(sched, sink);
     sink_arm(sched, sink);
 }

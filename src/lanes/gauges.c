@@ -91,8 +91,9 @@ void gauges_publish(struct lanes *lanes)
         for (int state = 0; state < LANE_STATE_COUNT; state++)
             view->lanes += sum->lanes[state];
         view->breaker = sum->breaker;
-        view->paused = sum->paused;
-        view->parked = sum->breaker != BREAKER_CLOSED && sum->cause == BREAKER_BY_CONFIG;
+        view->record = sum->record;
+        view->pause = sum->pause;
+        view->parked = sum->breaker != BREAKER_CLOSED && sum->record.cause == BREAKER_BY_CONFIG;
         view->oldest_ms = sum->oldest_ms;
         view->blocked_since_ms = sum->blocked_since_ms;
         view->rows_behind_blocked = sum->rows_behind_blocked;

@@ -194,6 +194,7 @@ enum status lanes_open(const struct lanes_options *options, struct lanes **out, 
 struct rebuild {
     struct lanes *lanes;
     struct sched_time now;
+    struct marks marks;
     uint64_t rows, unknown;
 };
 
@@ -216,7 +217,8 @@ static bool restore(void *ctx, const struct store_owed *row)
                               .late = row->late,
                               .attempts = row->attempts,
                               .first_attempt_ms = row->first_attempt_ms,
-                              .waived_ms = row->waived_ms};
+                              .waived_ms = row->waived_ms + marks_waived_ms(&rebuild->marks, row),
+                              .dead_at_ms = row->state == ROW_PENDING ? 0 : row->at_ms};
     sched_restore(lanes->sched, rebuild->now, &place, &owed);
     rebuild->rows++;
     return true;
@@ -225,7 +227,12 @@ static bool restore(void *ctx, const struct store_owed *row)
 enum status lanes_start(struct lanes *lanes, struct error *err)
 {
     struct rebuild rebuild = {.lanes = lanes, .now = lanes_now()};
-    enum status status = store_scan(lanes->options.store, restore, &rebuild, err);
+    enum status status = marks_load(&rebuild.marks, lanes, rebuild.now, err);
+    if (status == STATUS_OK)
+        status = store_scan(lanes->options.store, restore, &rebuild, err);
+    if (status == STATUS_OK)
+        marks_restore_lanes(&rebuild.marks);
+    VEC_FREE(&rebuild.marks.all);
     if (status != STATUS_OK)
         return status;
     if (rebuild.rows + rebuild.unknown > 0)

@@ -71,7 +71,9 @@ struct lanes_sink_view {
     uint32_t id;
     uint64_t pending, running, lanes, retrying, held, dead;
     enum breaker_state breaker;
-    bool paused, parked;
+    struct breaker_record record;
+    struct pause_record pause;
+    bool parked;
     int64_t oldest_ms;        /* unix: oldest pending was received; 0: none */
     int64_t blocked_since_ms; /* unix: first failed attempt of the oldest failing head; 0: none */
     uint64_t rows_behind_blocked, lane_depth_max;

@@ -140,7 +140,20 @@ void attempts_start(struct lanes *lanes, struct list *changes);
 void attempts_end(struct lanes *lanes, struct list *outcomes, struct list *changes);
 
 /* tell.c: what the scheduler said, as changes, log lines and counts. `outcome` may be NULL. */
-void tell_actions(struct lanes *lanes, const struct flight *flight, struct list *changes);
+void tell_actions(struct lanes *lanes, struct flight *flight, struct list *changes);
+
+/* marks.c: breakers and pauses over a restart. In this order: load (before the rows), waived for each row,
+ * restore the lanes, VEC_FREE(&marks->all). */
+struct marks {
+    struct lanes *lanes;
+    struct sched_time now;
+    VEC(struct store_mark) all;
+};
+void marks_set_breaker(struct lanes *lanes, const struct sched_action *action);
+void marks_set_pause(struct lanes *lanes, const struct sched_action *action);
+enum status marks_load(struct marks *marks, struct lanes *lanes, struct sched_time now, struct error *err);
+int64_t marks_waived_ms(struct marks *marks, const struct store_owed *row);
+void marks_restore_lanes(struct marks *marks);
 
 /* gauges.c */
 void gauges_open(struct lanes *lanes);

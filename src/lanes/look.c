@@ -68,8 +68,8 @@ void sched_sink_look(struct sched *sched, struct sched_time now, uint32_t id, st
         .lane_depth_max = sink->depth_max,
         .oldest_ms = ages_oldest_ms(&sink->ages),
         .breaker = sink->breaker.state,
-        .cause = sink->breaker.cause,
-        .paused = sink->paused,
+        .record = breaker_record(sched, sink),
+        .pause = sink->pause,
         .waiting_with_free_slot = sink->ringed > 0,
     };
     for (enum phase phase = PHASE_READY; phase < PHASE_COUNT; phase++)
@@ -91,6 +91,10 @@ static void lane_show(const struct sched *sched, const struct lane *lane, struct
                               .head_seq = lane->rows.first,
                               .head_attempts = head ? head->attempts : 0,
                               .head_due_ms = sched->now.unix_ms + wait_ms};
+    if (head && (head->attempts > 0 || head->held))
+        out->blocked_since_ms = head->first_unix_ms ? head->first_unix_ms : head->dead_at_ms;
+    if (lane->extra && lane->extra->paused)
+        out->paused_since_ms = lane->extra->paused_unix_ms;
     memcpy(out->lane, lane->id, sizeof out->lane);
 }
 

@@ -60,16 +60,13 @@ bool sched_sink_known(const struct sched *sched, uint32_t sink);
 /* Every row of it that is not running is dead-lettered with this class (a static text). */
 void sched_sink_retire(struct sched *sched, struct sched_time now, uint32_t sink, const char *cls);
 
-enum breaker_cause { BREAKER_BY_FAILURES, BREAKER_BY_REFUSALS, BREAKER_BY_CONFIG /* parked */ };
-
-/* What survives a restart of an open breaker. */
-struct breaker_record {
-    enum breaker_cause cause;
-    uint32_t opens;      /* in a row; 0: closed */
-    int64_t probe_at_ms; /* unix */
-};
+/* Before the rows are restored: their time that does not count goes on from here, so what passed before must
+ * be in their `waived_ms`. */
 void sched_sink_restore(struct sched *sched, struct sched_time now, uint32_t sink,
-                        const struct breaker_record *record);
+                        const struct breaker_record *breaker, const struct pause_record *pause);
+/* After them. A lane that has no rows is paused all the same. */
+void sched_lane_restore(struct sched *sched, struct sched_time now, const struct sched_place *place,
+                        const struct pause_record *pause);
 
 /* ---- rows come ---- */
 
@@ -138,6 +135,8 @@ enum sched_action_kind {
     ACTION_LANE_BLOCKED,   /* its head has been failing or held for five minutes: once */
     ACTION_LANE_UNBLOCKED, /* after the former */
     ACTION_BREAKER,        /* the breaker of a sink changed */
+    ACTION_SINK_PAUSE,     /* a sink was paused or resumed, by whomever */
+    ACTION_LANE_PAUSE,     /* a lane was */
 };
 
 enum sched_row_state {
@@ -150,7 +149,7 @@ enum sched_row_state {
 
 struct sched_action {
     enum sched_action_kind kind;
-    struct sched_place place;   /* ROW, LANE_*; of BREAKER only the sink */
+    struct sched_place place;   /* ROW, LANE_*; of BREAKER and SINK_* only the sink */
     uint64_t seq;               /* ROW; of LANE_* the head that blocks or blocked it */
     enum sched_row_state state; /* ROW, and what follows */
     bool late;
@@ -163,6 +162,7 @@ struct sched_action {
     uint32_t behind;              /* LANE_*: rows behind the head */
     enum breaker_state breaker;   /* BREAKER */
     struct breaker_record record; /* BREAKER */
+    struct pause_record pause;    /* *_PAUSE */
 };
 /* Since the last sched_actions_done, in order; valid until any other call. */
 const struct sched_action *sched_actions(const struct sched *sched, size_t *count);
@@ -236,8 +236,8 @@ struct sched_sink_view {
     int64_t oldest_ms;        /* unix: the oldest pending was received; 0: none */
     int64_t blocked_since_ms; /* unix: first failed attempt of the oldest failing head; 0: none */
     enum breaker_state breaker;
-    enum breaker_cause cause;
-    bool paused;
+    struct breaker_record record;
+    struct pause_record pause;
     bool waiting_with_free_slot; /* work is there that nothing but a pick keeps from starting */
 };
 /* From running sums: no scan. */

@@ -75,6 +75,7 @@ struct note {
 struct lane_extra {
     uint64_t frontier;                  /* of a rewind; UINT64_MAX: none */
     int64_t paused_ms, stopped_base_ms; /* since when, and the sink's stopped clock then */
+    int64_t paused_unix_ms;
     bool paused;
 };
 
@@ -135,6 +136,7 @@ struct breaker {
     uint32_t streak;                 /* a new number after each ok */
     uint32_t refusals;               /* in a row */
     uint64_t refused[REFUSED_STORM]; /* their seqs */
+    int64_t since_unix_ms;           /* not closed since */
     int64_t probe_at_ms;
     struct sched_run *probe;
     const struct flow *probed_flow; /* the lane probed last, which may be forgotten by now; NULL: none */
@@ -158,7 +160,8 @@ struct sched_sink {
     struct breaker breaker;
     struct list probe_node; /* sched->probing */
     bool paused;
-    int64_t pause_until_ms; /* INT64_MAX: until resumed */
+    int64_t pause_until_ms;    /* INT64_MAX: until resumed */
+    struct pause_record pause; /* as it is told */
     int64_t stopped_ms,
         stopped_since_ms; /* the clock of time that does not count; since: INT64_MAX when it runs not */
     double tokens;
@@ -264,6 +267,7 @@ unsigned sink_free_slots(struct sched *sched, struct sched_sink *sink);
 int64_t sink_tokens_due(const struct sched_sink *sink);
 
 /* breaker.c */
+struct breaker_record breaker_record(const struct sched *sched, const struct sched_sink *sink);
 bool sink_open_for_all(const struct sched_sink *sink);
 int64_t sink_stopped(const struct sched *sched, const struct sched_sink *sink);
 void sink_stop_clock(struct sched *sched, struct sched_sink *sink);

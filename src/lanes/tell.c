@@ -11,7 +11,8 @@ static const enum row_state states[] = {[SCHED_ROW_PENDING] = ROW_PENDING,
                                         [SCHED_ROW_HELD] = ROW_HELD,
                                         [SCHED_ROW_DISCARDED] = ROW_DISCARDED};
 
-static struct store_change *change_of(const struct sched_action *action, const struct outcome *outcome)
+/* Takes the response of a failed attempt over. */
+static struct store_change *change_of(const struct sched_action *action, struct outcome *outcome)
 {
     struct store_change *change = store_change_new();
     change->seq = action->seq;
@@ -28,6 +29,9 @@ static struct store_change *change_of(const struct sched_action *action, const s
         change->http_status = outcome->http_status;
         change->duration_us = outcome->duration_us;
         snprintf(change->reason, sizeof change->reason, "%s", outcome->reason);
+        change->failed = outcome->cls != OUTCOME_OK;
+        change->response = outcome->response;
+        outcome->response = BYTES_NONE;
     }
     return change;
 }
@@ -105,7 +109,7 @@ static void tell_breaker(struct lanes *lanes, const struct sink_entry *sink,
               LOG_STR("last_error", open ? sink->last_error : ""));
 }
 
-void tell_actions(struct lanes *lanes, const struct flight *flight, struct list *changes)
+void tell_actions(struct lanes *lanes, struct flight *flight, struct list *changes)
 {
     size_t count_of;
     const struct sched_action *actions = sched_actions(lanes->sched, &count_of);
@@ -117,7 +121,10 @@ void tell_actions(struct lanes *lanes, const struct flight *flight, struct list 
             list_append(changes, &change->node);
             count(lanes, sink, action, flight);
         } else if (action->kind == ACTION_BREAKER) {
+            marks_set_breaker(lanes, action);
             tell_breaker(lanes, sink, action);
+        } else if (action->kind == ACTION_SINK_PAUSE || action->kind == ACTION_LANE_PAUSE) {
+            marks_set_pause(lanes, action);
         } else {
             tell_lane(lanes, sink, action);
         }

@@ -1,7 +1,8 @@
-/* A lane as people see it. */
+/* Lanes and sinks as people see them, and what of their state survives a restart. */
 #ifndef LANES_VIEW_H
 #define LANES_VIEW_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define LANE_STATES(X)                                                                                       \
@@ -22,6 +23,20 @@ enum lane_state {
 const char *lane_state_name(enum lane_state state);
 
 enum breaker_state { BREAKER_CLOSED, BREAKER_OPEN, BREAKER_HALF_OPEN };
+enum breaker_cause { BREAKER_BY_FAILURES, BREAKER_BY_REFUSALS, BREAKER_BY_CONFIG /* parked */ };
+
+/* What survives a restart of an open breaker. */
+struct breaker_record {
+    enum breaker_cause cause;
+    uint32_t opens;      /* in a row; 0: closed */
+    int64_t since_ms;    /* unix: not closed since */
+    int64_t probe_at_ms; /* unix */
+};
+/* What survives a restart of a pause, of a sink or of a lane. */
+struct pause_record {
+    bool paused;
+    int64_t since_ms, until_ms; /* unix; until 0: until resumed */
+};
 
 /* One lane as a list shows it. The key, the head's id and its last error are in the store:
  * store_row_of(head_seq). */
@@ -33,7 +48,9 @@ struct lane_view {
     int64_t oldest_ms; /* unix: the head was received */
     uint64_t head_seq;
     uint32_t head_attempts;
-    int64_t head_due_ms; /* unix */
+    int64_t head_due_ms;      /* unix */
+    int64_t blocked_since_ms; /* unix: first attempt of a head that failed; 0: it did not */
+    int64_t paused_since_ms;  /* unix; 0: the lane itself is not paused */
 };
 
 #endif

@@ -133,7 +133,7 @@ static bool write_outcome(sqlite3_stmt **sql, struct store_change *change)
     sqlite3_bind_int64(put, 9, change->waived_ms);
     if (change->cls)
         bind_outcome(put, change);
-    if (!db_run(put))
+    if (!db_run(put) || (change->failed && !attempt_write(sql, change)))
         return false;
 
     /* Owed again: in the same transaction its block stops being one that the scan at start may skip. */
@@ -155,6 +155,12 @@ bool changes_write(struct store *store, const struct list *changes)
         case CHANGE_AUDIT:
             written = audit_write(sql, node);
             break;
+        case CHANGE_MARK:
+            written = mark_write(sql, node);
+            break;
+        case CHANGE_MOVE:
+            written = move_write(sql, node);
+            break;
         }
         if (!written)
             return false;
@@ -164,7 +170,10 @@ bool changes_write(struct store *store, const struct list *changes)
 
 void change_free(struct list *node)
 {
-    free(LIST_OWNER(node, struct store_change, node)); /* one allocation, of whatever kind */
+    struct store_change *change = LIST_OWNER(node, struct store_change, node);
+    if (change_kind(node) == CHANGE_OUTCOME)
+        free((char *)change->response.at);
+    free(change); /* one allocation, of whatever kind */
 }
 
 void changes_written(struct store *store, struct list *changes)

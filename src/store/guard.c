@@ -160,6 +160,24 @@ static bool name_sink(struct db *db, uint32_t id, const char *sink)
     return good;
 }
 
+/* A lane that is paused stays so under its new id, which its rows tell. Before they get it. */
+static bool move_marks(struct db *db, uint32_t id)
+{
+    sqlite3_stmt *stmt = NULL;
+    static const char sql[] =
+        "UPDATE marks SET lane = coalesce((SELECT lane_of(r.key) FROM rows r WHERE r.sink = marks.sink "
+        "AND r.lane = marks.lane AND r.state IN " KEPT_STATES
+        " LIMIT 1), lane) WHERE kind = ?1 AND sink = ?2";
+    bool good = sqlite3_prepare_v2(db->handle, sql, -1, &stmt, NULL) == SQLITE_OK;
+    if (good) {
+        sqlite3_bind_int(stmt, 1, MARK_LANE_PAUSE);
+        sqlite3_bind_int64(stmt, 2, id);
+        good = db_run(stmt);
+    }
+    sqlite3_finalize(stmt);
+    return good;
+}
+
 /* A backlog may be larger than what a transaction should keep in memory. */
 static bool set_spill(struct db *db, bool on)
 {
@@ -187,8 +205,8 @@ static enum status give_name(struct store *store, const struct name *old, const 
         sqlite3_bind_int64(update.open, 3, old->id);
         sqlite3_bind_int64(update.settled, 3, old->id);
         good = db_exec(db, "BEGIN IMMEDIATE") && name_sink(db, old->id, to) &&
-               (!other || name_sink(db, other->id, old->sink)) && update_rows(&update, &store->blocks) &&
-               db_exec(db, "COMMIT");
+               (!other || name_sink(db, other->id, old->sink)) && move_marks(db, old->id) &&
+               update_rows(&update, &store->blocks) && db_exec(db, "COMMIT");
     }
     enum status status = finish(store, &update, good, "a sink's rows can't be given its new name", err);
     sqlite3_create_function_v2(db->handle, "lane_of", 1, SQLITE_UTF8, NULL, NULL, NULL, NULL, NULL);

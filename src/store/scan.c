@@ -39,6 +39,7 @@ static int pass_rows(struct scan *scan, sqlite3_stmt *stmt, uint64_t from, uint6
             .due_ms = view.due_ms,
             .waived_ms = view.waived_ms,
             .received_at_ms = view.received_at_ms,
+            .at_ms = view.at_ms,
             .cls = view.cls,
             .http_status = view.http_status,
             .reason = view.reason,

@@ -15,6 +15,8 @@
  *
  * audit: what people did: who, when, what, why.
  *
+ * marks: open breakers, paused sinks and lanes.
+ *
  * Nothing on the way of a hook writes to a B-tree anywhere but at its end. The layout grows by steps: a store
  * of an older version gets those it lacks when it is opened. */
 #include "store/store_priv.h"
@@ -44,8 +46,13 @@ static const char attempts_and_audit[] =
     "CREATE TABLE audit(id INTEGER PRIMARY KEY, at INTEGER NOT NULL, who TEXT NOT NULL, what TEXT NOT NULL,"
     " target BLOB, reason BLOB, matched INTEGER, done INTEGER);";
 
+static const char marks[] =
+    "CREATE TABLE marks(kind INTEGER NOT NULL, sink INTEGER NOT NULL, tenant INTEGER NOT NULL,"
+    " lane BLOB NOT NULL, since INTEGER NOT NULL, until INTEGER NOT NULL, cause INTEGER NOT NULL,"
+    " opens INTEGER NOT NULL, PRIMARY KEY(kind, sink, tenant, lane)) WITHOUT ROWID;";
+
 /* A layout is the sum of its steps; user_version counts those that were taken. */
-static const char *const steps[] = {first_tables, attempts_and_audit};
+static const char *const steps[] = {first_tables, attempts_and_audit, marks};
 enum { SCHEMA_VERSION = sizeof steps / sizeof steps[0] };
 
 static bool take_steps(struct db *db, int64_t version)

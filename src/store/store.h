@@ -123,9 +123,12 @@ struct store_change {
                         only when the state is another one */
     int http_status; /* 0: none */
     int64_t duration_us;
-    char reason[128]; /* "" when ok; text a person can act on */
-    int was;          /* the store's */
+    char reason[128];      /* "" when ok; text a person can act on */
+    bool failed;           /* an attempt failed just now: it joins the last STORE_ATTEMPTS_KEPT of its row */
+    struct bytes response; /* of a failed one: how the answer began; malloc'd, and the change's from now on */
+    int was;               /* the store's */
 };
+enum { STORE_ATTEMPTS_KEPT = 10 };
 struct store_change *store_change_new(void);
 /* Takes the whole list (of node) over. Any thread, never blocks, never refuses. Order per (seq, sink) is
  * kept. */
@@ -133,6 +136,33 @@ void store_changes(struct store *store, struct list *changes);
 /* Returns when everything given to store_changes before is durable (false: the store can't write now).
  * Blocks; not for the writer's callbacks. */
 bool store_flush(struct store *store);
+
+/* What of lanes' own state survives a restart. A mark is named by kind, sink, tenant and lane (the last two 0
+ * but for LANE_PAUSE); the rest of it is replaced by the next one, and gone when `set` is false. */
+enum mark_kind { MARK_BREAKER = 1, MARK_SINK_PAUSE, MARK_LANE_PAUSE };
+struct store_mark {
+    enum mark_kind kind;
+    uint32_t sink, tenant;
+    uint8_t lane[16];
+    bool set;
+    int64_t since_ms, until_ms; /* unix; until: of a breaker, its next probe */
+    uint32_t cause, opens;      /* BREAKER: lanes' numbers */
+};
+/* Rides as changes do. Any thread, never blocks. */
+void store_set_mark(struct store *store, const struct store_mark *mark);
+/* All that are set. Between store_open and store_start. */
+enum status store_marks(struct store *store, void (*each)(void *ctx, const struct store_mark *mark),
+                        void *ctx, struct error *err);
+
+/* A row that waits is in another lane from now on, or in none; copied. Rides as changes do. */
+struct store_lane_move {
+    uint64_t seq;
+    uint32_t sink;
+    bool ordered;
+    uint8_t lane[16];
+    struct bytes key; /* absent: the keyless lane */
+};
+void store_move_row(struct store *store, const struct store_lane_move *to);
 
 /* A row that is not done, as found at start. Bytes are borrowed for the call. */
 struct store_owed {
@@ -144,7 +174,7 @@ struct store_owed {
     struct bytes key;
     uint32_t attempts;
     int64_t first_attempt_ms, due_ms, waived_ms;
-    int64_t received_at_ms;
+    int64_t received_at_ms, at_ms; /* at: as of struct store_change */
     const char *cls;
     int http_status;
     struct bytes reason;
@@ -217,6 +247,21 @@ enum status store_rows_of(struct store_reader *reader, uint64_t seq, store_each_
 /* One row; NOT_FOUND. */
 enum status store_row_of(struct store_reader *reader, uint64_t seq, uint32_t sink, store_each_row each,
                          void *ctx);
+
+/* A failed attempt. Bytes are borrowed for the call. */
+struct store_attempt_view {
+    uint32_t sink;
+    const char *source, *sink_name;
+    int64_t at_ms;
+    uint32_t attempt; /* 1: the first; counted from 1 again after a replay */
+    const char *cls;
+    int http_status;
+    int64_t duration_us;
+    struct bytes reason, response; /* response absent: there was none */
+};
+/* The last failures of a hook's rows, by sink, oldest first. OK when there are none. */
+enum status store_attempts_of(struct store_reader *reader, uint64_t seq,
+                              bool (*each)(void *ctx, const struct store_attempt_view *attempt), void *ctx);
 
 struct store_hook_filter {
     const char *tenant, *source; /* NULL: any */

@@ -143,8 +143,9 @@ void queue_sleep(struct queue *queue, int64_t until_us);
 /* ---- change.c: outcomes ----------------------------------------------------------------------------------
  */
 
-/* What rides begins with its node and its kind, as struct store_change does, and is one allocation. */
-enum change_kind { CHANGE_OUTCOME, CHANGE_AUDIT };
+/* What rides begins with its node and its kind, as struct store_change does, and is one allocation
+ * (beside a change's response). */
+enum change_kind { CHANGE_OUTCOME, CHANGE_AUDIT, CHANGE_MARK, CHANGE_MOVE };
 
 static inline enum change_kind change_kind(const struct list *node)
 {
@@ -184,6 +185,19 @@ enum { AUDIT_ROWS = 100000, AUDIT_TEXT_MAX = 1024 };
 
 /* Inside a transaction. */
 bool audit_write(sqlite3_stmt **sql, const struct list *node);
+
+/* ---- attempt.c -------------------------------------------------------------------------------------------
+ */
+
+/* Inside a transaction: the failed attempt that a change tells of. */
+bool attempt_write(sqlite3_stmt **sql, const struct store_change *change);
+
+/* ---- mark.c, move.c --------------------------------------------------------------------------------------
+ */
+
+/* Inside a transaction. */
+bool mark_write(sqlite3_stmt **sql, const struct list *node);
+bool move_write(sqlite3_stmt **sql, const struct list *node);
 
 /* ---- block.c: 1,024 seqs at a time -----------------------------------------------------------------------
  */
@@ -304,6 +318,14 @@ void remove_undone(struct store *store);
     X(AUDIT, "INSERT INTO audit(at, who, what, target, reason, matched, done) "                              \
              "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)")                                                           \
     X(AUDIT_TRIM, "DELETE FROM audit WHERE id <= last_insert_rowid() - ?1")                                  \
+    X(ATTEMPT, "INSERT INTO attempts(seq, sink, at, attempt, cls, http_status, duration, reason, response) " \
+               "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")                                                 \
+    X(ATTEMPT_TRIM, "DELETE FROM attempts WHERE id IN (SELECT id FROM attempts WHERE seq = ?1 AND "          \
+                    "sink = ?2 ORDER BY id DESC LIMIT -1 OFFSET ?3)")                                        \
+    X(MARK, "INSERT OR REPLACE INTO marks(kind, sink, tenant, lane, since, until, cause, opens) "            \
+            "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                                                        \
+    X(UNMARK, "DELETE FROM marks WHERE kind = ?1 AND sink = ?2 AND tenant = ?3 AND lane = ?4")               \
+    X(MOVE, "UPDATE rows SET lane = ?3, key = ?4 WHERE seq = ?1 AND sink = ?2")                              \
     X(NAME, "INSERT OR IGNORE INTO names(id, kind, text, sink) VALUES(?1, ?2, ?3, ?4)")                      \
     X(META, "INSERT INTO meta(name, value) VALUES(?1, ?2) "                                                  \
             "ON CONFLICT(name) DO UPDATE SET value = excluded.value")                                        \
@@ -316,6 +338,8 @@ void remove_undone(struct store *store);
     X(BLOCK_OWED, "UPDATE blocks SET settled = 0 WHERE block = ?1")                                          \
     X(REMOVE_ROWS, "DELETE FROM rows WHERE seq >= ?1 AND seq < ?2 AND NOT EXISTS "                           \
                    "(SELECT 1 FROM rows k WHERE k.seq = rows.seq AND k.state IN " KEPT_STATES ")")           \
+    X(REMOVE_ATTEMPTS, "DELETE FROM attempts WHERE seq >= ?1 AND seq < ?2 AND NOT EXISTS "                   \
+                       "(SELECT 1 FROM rows k WHERE k.seq = attempts.seq AND k.state IN " KEPT_STATES ")")   \
     X(REMOVE_HOOKS, "DELETE FROM hooks WHERE seq >= ?1 AND seq < ?2 AND NOT EXISTS "                         \
                     "(SELECT 1 FROM rows k WHERE k.seq = hooks.seq AND k.state IN " KEPT_STATES ")")
 

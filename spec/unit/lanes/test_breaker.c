@@ -228,7 +228,7 @@ static void it_survives_a_restart(void **state)
     assert_int_equal(record.opens, 1);
     sched_free(sched);
     play_open(NULL);
-    sched_sink_restore(sched, now, 1, &record);
+    sched_sink_restore(sched, now, 1, &record, &(struct pause_record){.paused = false});
     put(lane('a'), 1);
     expect_none();
     pass(5000);
