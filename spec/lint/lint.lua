@@ -272,7 +272,7 @@ for i, word in ipairs(unfinished) do
 end
 rules.unfinished = rule_of_patterns("", unfinished_words, "an issue is the place for what is left to do")
 rules.machine_path = rule_of_patterns("", machine_paths, "names one machine's path or host")
-rules.focus = rule_of_patterns("^spec/", focus, "a leftover focus: the other tests would not run")
+rules.focus = rule_of_patterns("^spec/.*%.[lj][us]a?$", focus, "a leftover focus: the other tests would not run")
 
 -- All findings as "file:line: rule: what", sorted.
 function lint.run(root)
