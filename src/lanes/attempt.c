@@ -52,11 +52,21 @@ static enum status load_row(struct lanes *lanes, const struct sched_start *start
     return STATUS_OK;
 }
 
+static struct bytes bytes_keep(struct bytes from)
+{
+    size_t len = from.len < SINK_RESPONSE_KEPT ? from.len : SINK_RESPONSE_KEPT;
+    char *copy = mem_alloc(len + 1);
+    memcpy(copy, from.at, len);
+    return bytes_of(copy, len);
+}
+
 /* Deliver's thread. */
 static void attempt_done(struct attempt *attempt)
 {
     struct lanes *lanes = attempt->ctx;
-    attempt->outcome.response = BYTES_NONE; /* it ends with this call */
+    struct bytes *response = &attempt->outcome.response; /* ends with this call; the copy is ours */
+    bool kept = attempt->outcome.cls != OUTCOME_OK && response->at;
+    *response = kept ? bytes_keep(*response) : BYTES_NONE;
     inbox_put(&lanes->outcomes, &attempt->node);
 }
 
@@ -164,6 +174,7 @@ static void attempt_end(struct lanes *lanes, struct flight *flight, struct list 
     tell_actions(lanes, cut_off ? NULL : flight, changes);
     lanes->flight_bytes -= flight->size;
     envelope_unref(flight->attempt.envelope);
+    free((char *)outcome->response.at);
     free(flight);
 }
 

@@ -19,6 +19,8 @@
     X(AUDIT, "SELECT id, at, who, what, target, reason, matched, done FROM audit WHERE id < ?1 "             \
              "AND (?2 IS NULL OR who = ?2) AND (?3 IS NULL OR what = ?3) AND at >= ?4 AND at < ?5 "          \
              "ORDER BY id DESC LIMIT ?6")                                                                    \
+    X(ATTEMPTS, "SELECT sink, at, attempt, cls, http_status, duration, reason, response FROM attempts "      \
+                "WHERE seq = ?1 ORDER BY sink, id")                                                          \
     X(STATES, "SELECT state FROM rows WHERE seq = ?1")                                                       \
     X(DEAD, "SELECT seq, sink, tenant, cls, at, lane FROM rows INDEXED BY dead WHERE state IN " DEAD_STATES  \
             " AND seq >= ?1 ORDER BY seq, sink")

@@ -8,11 +8,11 @@ enum { CHUNK = 32, BUDGET_US = 1000 };
 
 static bool remove_range(sqlite3_stmt **sql, sqlite3 *handle, struct range range, uint32_t *hooks)
 {
-    static const enum writer_sql both[] = {WRITER_REMOVE_ROWS, WRITER_REMOVE_HOOKS};
-    for (size_t i = 0; i < 2; i++) {
-        sqlite3_bind_int64(sql[both[i]], 1, (int64_t)range.from);
-        sqlite3_bind_int64(sql[both[i]], 2, (int64_t)range.to);
-        if (!db_run(sql[both[i]]))
+    static const enum writer_sql all[] = {WRITER_REMOVE_ATTEMPTS, WRITER_REMOVE_ROWS, WRITER_REMOVE_HOOKS};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        sqlite3_bind_int64(sql[all[i]], 1, (int64_t)range.from);
+        sqlite3_bind_int64(sql[all[i]], 2, (int64_t)range.to);
+        if (!db_run(sql[all[i]]))
             return false;
     }
     *hooks = (uint32_t)sqlite3_changes(handle);

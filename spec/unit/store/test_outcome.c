@@ -357,6 +357,100 @@ static void an_owed_row_tells_lanes_all_they_need(void **state)
     assert_int_equal(store_reader_open(store, &reader, &err), STATUS_OK);
 }
 
+struct attempts {
+    size_t count;
+    uint32_t first, last; /* attempt numbers */
+    char response[1100];
+    size_t response_len;
+    bool has_response;
+};
+
+static bool take_attempt(void *ctx, const struct store_attempt_view *view)
+{
+    struct attempts *attempts = ctx;
+    assert_int_equal(view->sink, sink);
+    assert_string_equal(view->sink_name, "billing");
+    if (attempts->count++ == 0)
+        attempts->first = view->attempt;
+    attempts->last = view->attempt;
+    attempts->has_response = view->response.at != NULL;
+    attempts->response_len = view->response.len;
+    if (view->response.len)
+        memcpy(attempts->response, view->response.at, view->response.len);
+    return true;
+}
+
+static struct attempts attempts_of(uint64_t seq)
+{
+    struct attempts attempts = {0};
+    assert_int_equal(store_attempts_of(reader, seq, take_attempt, &attempts), STATUS_OK);
+    return attempts;
+}
+
+static void fail_attempt(uint64_t seq, uint32_t number, struct bytes response)
+{
+    struct store_change *change = store_change_new();
+    *change = (struct store_change){.seq = seq,
+                                    .sink = sink,
+                                    .state = ROW_PENDING,
+                                    .attempts = number,
+                                    .at_ms = 1000 + number,
+                                    .cls = "transient",
+                                    .http_status = 503,
+                                    .duration_us = 77,
+                                    .reason = "HTTP 503",
+                                    .failed = true};
+    if (response.at) {
+        char *copy = malloc(response.len + 1);
+        memcpy(copy, response.at, response.len);
+        change->response = bytes_of(copy, response.len);
+    }
+    struct list changes = LIST_INIT(changes);
+    list_append(&changes, &change->node);
+    store_changes(store, &changes);
+}
+
+static void the_last_ten_failures_are_kept_with_what_was_answered(void **state)
+{
+    (void)state;
+    uint64_t seq = rig_put(store, sink, 10), other = rig_put(store, sink, 10);
+    static const char bytes[] = "no\0\xff";
+    for (uint32_t i = 1; i <= 12; i++)
+        fail_attempt(seq, i, i == 12 ? bytes_of(bytes, 4) : BYTES("busy"));
+    fail_attempt(other, 1, BYTES_NONE);
+    assert_true(store_flush(store));
+    struct attempts attempts = attempts_of(seq);
+    assert_int_equal(attempts.count, 10);
+    assert_int_equal(attempts.first, 3);
+    assert_int_equal(attempts.last, 12);
+    assert_int_equal(attempts.response_len, 4);
+    assert_memory_equal(attempts.response, bytes, 4);
+    attempts = attempts_of(other);
+    assert_int_equal(attempts.count, 1);
+    assert_false(attempts.has_response);
+
+    /* A fresh budget counts from one again, and the bound is the same. */
+    fail_attempt(seq, 1, BYTES(""));
+    assert_true(store_flush(store));
+    attempts = attempts_of(seq);
+    assert_int_equal(attempts.count, 10);
+    assert_int_equal(attempts.first, 4);
+    assert_int_equal(attempts.last, 1);
+    assert_true(attempts.has_response);
+    stop();
+    start();
+    assert_int_equal(attempts_of(seq).count, 10);
+}
+
+static void a_success_leaves_no_failure_behind(void **state)
+{
+    (void)state;
+    uint64_t seq = rig_put(store, sink, 10);
+    rig_change(store, seq, sink, ROW_DONE, "ok");
+    assert_true(store_flush(store));
+    assert_int_equal(attempts_of(seq).count, 0);
+}
+
 int main(void)
 {
 #define FRESH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -371,6 +465,8 @@ int main(void)
         FRESH(a_row_owed_again_in_a_settled_block_is_found),
         FRESH(a_scan_may_be_stopped_and_done_again),
         FRESH(an_owed_row_tells_lanes_all_they_need),
+        FRESH(the_last_ten_failures_are_kept_with_what_was_answered),
+        FRESH(a_success_leaves_no_failure_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
