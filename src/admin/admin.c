@@ -97,7 +97,10 @@ static bool who_asks(struct ask *ask)
 static bool filters_are_fine(struct ask *ask, unsigned allowed)
 {
     struct query_fault fault;
-    if (query_parse(ask->request->query, allowed, ask->arena, &ask->query, &fault))
+    struct bytes method = ask->request->method;
+    bool looks = bytes_eq(method, BYTES("GET")) || bytes_eq(method, BYTES("HEAD"));
+    if (query_parse(ask->request->query, allowed, ask->arena, &ask->query, &fault) &&
+        (looks || query_parse_body(ask->request->body, allowed, ask->arena, &ask->query, &fault)))
         return true;
     ask_refuse_filter(ask, &fault);
     return false;

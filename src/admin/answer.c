@@ -1,6 +1,8 @@
 /* The ways to answer: refusals, and the members that several resources write. */
 #include <inttypes.h>
 
+#include <string.h>
+
 #include "admin/admin_priv.h"
 
 static void begin(struct ask *ask, int status, const char *code)
@@ -29,7 +31,9 @@ void ask_refuse_with(struct ask *ask, int status, const char *code, const char *
 void ask_refuse_filter(struct ask *ask, const struct query_fault *fault)
 {
     begin(ask, 400, fault->code);
-    jsonw_bytes_percent(&ask->json, "filter", fault->filter);
+    bool in_body = strstr(fault->code, "filter") == NULL;
+    if (fault->filter.len)
+        jsonw_bytes_percent(&ask->json, in_body ? "member" : "filter", fault->filter);
     jsonw_str(&ask->json, "expected", fault->expected);
     jsonw_end_object(&ask->json);
 }

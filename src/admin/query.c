@@ -1,10 +1,13 @@
 #include "admin/query.h"
 
+#include <inttypes.h>
+
 #include "admin/moment.h"
 #include "store/store.h"
 #include "util/buf.h"
 #include "util/jsonw.h"
 #include "util/units.h"
+#include "json/tree.h"
 
 /* A name of the configuration: tenant, source, sink (contract, section 1). */
 static bool is_name(struct bytes text)
@@ -92,6 +95,20 @@ static bool parse_dry_run(struct query *query, struct bytes value)
 static bool parse_all(struct query *query, struct bytes value)
 {
     return bool_into(&query->all, value);
+}
+
+static bool parse_expect_head(struct query *query, struct bytes value)
+{
+    int64_t seq = 0;
+    query->has_head_id = uuid_parse(value, &query->head_id);
+    bool is_seq = units_parse_u63(value, &seq) && seq > 0;
+    query->head_seq = (uint64_t)seq;
+    return query->has_head_id || is_seq;
+}
+
+static bool parse_for(struct query *query, struct bytes value)
+{
+    return units_parse_ms(value, &query->for_ms) && query->for_ms > 0 && query->for_ms <= QUERY_FOR_MAX_MS;
 }
 
 static bool parse_audit_cursor(struct query *query, struct bytes value)
@@ -198,6 +215,8 @@ static const struct param {
     {"reason", QUERY_REASON, "at most 1024 bytes, percent-encoded", parse_reason},
     {"dry_run", QUERY_DRY_RUN, "true or false", parse_dry_run},
     {"all", QUERY_ALL, "true or false", parse_all},
+    {"expect_head", QUERY_EXPECT_HEAD, "the id or the seq of a hook", parse_expect_head},
+    {"for", QUERY_FOR, "a duration such as 30s, 30m or 12h, a year at most", parse_for},
 };
 enum { PARAM_COUNT = sizeof params / sizeof params[0] };
 
@@ -242,8 +261,8 @@ static bool refuse(struct query_fault *fault, const char *code, struct bytes fil
     return false;
 }
 
-/* One "name=value"; `seen` collects the bits of those there were. */
-static bool take(struct bytes pair, unsigned allowed, unsigned *seen, struct arena *arena, struct query *out,
+/* One "name=value". */
+static bool take(struct bytes pair, unsigned allowed, struct arena *arena, struct query *out,
                  struct query_fault *fault)
 {
     const char *equals = memchr(pair.at, '=', pair.len);
@@ -253,9 +272,9 @@ static bool take(struct bytes pair, unsigned allowed, unsigned *seen, struct are
     const struct param *param = good_name ? find(name, allowed) : NULL;
     if (!param)
         return refuse(fault, "unknown_filter", name, names_of(allowed, arena));
-    if (*seen & param->bit)
+    if (out->given & param->bit)
         return refuse(fault, "bad_filter", name, "it once only");
-    *seen |= param->bit;
+    out->given |= param->bit;
 
     size_t value_at = name_len + (equals != NULL);
     bool good_value = decode(bytes_of(pair.at + value_at, pair.len - value_at), arena, &value);
@@ -268,13 +287,71 @@ bool query_parse(struct bytes text, unsigned allowed, struct arena *arena, struc
                  struct query_fault *fault)
 {
     *out = (struct query){.lane_state = -1, .row_state = -1, .limit = QUERY_LIMIT_DEFAULT};
-    unsigned seen = 0;
     while (text.len) {
         const char *amp = memchr(text.at, '&', text.len);
         size_t len = amp ? (size_t)(amp - text.at) : text.len;
-        if (len && !take(bytes_of(text.at, len), allowed, &seen, arena, out, fault))
+        if (len && !take(bytes_of(text.at, len), allowed, arena, out, fault))
             return false;
         text = bytes_of(text.at + len + (amp != NULL), text.len - len - (amp != NULL));
     }
     return true;
+}
+
+/* ---- a body ---- */
+
+/* Its text; false for null, arrays, objects and numbers with a point. */
+static bool text_of(const json_t *value, struct arena *arena, struct bytes *text)
+{
+    char digits[24];
+    switch (json_typeof(value)) {
+    case JSON_STRING:
+        *text = arena_copy(arena, bytes_of(json_string_value(value), json_string_length(value)));
+        return true;
+    case JSON_INTEGER:
+        snprintf(digits, sizeof digits, "%" PRId64, (int64_t)json_integer_value(value));
+        *text = arena_copy(arena, bytes_str(digits));
+        return true;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        *text = json_is_true(value) ? BYTES("true") : BYTES("false");
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool take_member(const char *name, const json_t *value, unsigned allowed, struct arena *arena,
+                        struct query *query, struct query_fault *fault)
+{
+    struct bytes member = arena_copy(arena, bytes_str(name)), text;
+    const struct param *param = find(member, allowed);
+    if (!param)
+        return refuse(fault, "unknown_member", member, names_of(allowed, arena));
+    if (query->given & param->bit)
+        return refuse(fault, "bad_member", member, "either in the query or in the body");
+    query->given |= param->bit;
+    if (!text_of(value, arena, &text) || !param->parse(query, text))
+        return refuse(fault, "bad_member", member, param->expected);
+    return true;
+}
+
+bool query_parse_body(struct bytes body, unsigned allowed, struct arena *arena, struct query *query,
+                      struct query_fault *fault)
+{
+    if (bytes_trim(body).len == 0)
+        return true;
+    if (body.len > QUERY_BODY_MAX)
+        return refuse(fault, "bad_body", BYTES(""), "at most 16 KiB");
+    json_t *object = json_loadb(body.at, body.len, JSON_REJECT_DUPLICATES, NULL);
+    bool good = json_is_object(object);
+    if (!good)
+        refuse(fault, "bad_body", BYTES(""), "a JSON object");
+    const char *name;
+    json_t *value;
+    json_object_foreach(object, name, value)
+    {
+        good = good && take_member(name, value, allowed, arena, query, fault);
+    }
+    json_decref(object);
+    return good;
 }

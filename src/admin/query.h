@@ -11,6 +11,7 @@
 #include "lanes/lanes.h"
 #include "util/arena.h"
 #include "util/bytes.h"
+#include "util/uuid.h"
 
 enum {
     QUERY_TENANT = 1 << 0,
@@ -35,9 +36,12 @@ enum {
     QUERY_REASON = 1 << 19,
     QUERY_DRY_RUN = 1 << 20,
     QUERY_ALL = 1 << 21,
+    QUERY_EXPECT_HEAD = 1 << 22,
+    QUERY_FOR = 1 << 23,
 };
 
 enum { QUERY_LIMIT_DEFAULT = 100, QUERY_LIMIT_MAX = 1000, QUERY_WORD_MAX = 64, QUERY_REASON_MAX = 1024 };
+#define QUERY_FOR_MAX_MS (366LL * 24 * 3600 * 1000)
 
 /* Texts are decoded, have a NUL behind them and live in the arena; absent when not asked for. */
 struct query {
@@ -47,6 +51,11 @@ struct query {
     struct bytes who, what;  /* of the audit table */
     struct bytes reason;     /* why somebody does it, in his words */
     bool dry_run, all;
+    bool has_head_id;
+    struct uuid head_id; /* expect_head, as an id or as a seq; 0: any */
+    uint64_t head_seq;
+    int64_t for_ms; /* 0: not said */
+    unsigned given; /* QUERY_*: what was said */
     bool has_lane;
     uint8_t lane[16];
     int64_t since_ms, until_ms; /* unix; 0: open */
@@ -58,7 +67,7 @@ struct query {
 
 /* Why a query was refused. `filter` is decoded and lives in the arena. */
 struct query_fault {
-    const char *code; /* unknown_filter, bad_filter */
+    const char *code; /* unknown_filter, bad_filter; unknown_member, bad_member, bad_body */
     struct bytes filter;
     const char *expected; /* what would have been right; in the arena or static */
 };
@@ -67,5 +76,11 @@ struct query_fault {
  * is not said. False with a fault at the first one that is unknown, malformed or there twice. */
 bool query_parse(struct bytes text, unsigned allowed, struct arena *arena, struct query *out,
                  struct query_fault *fault);
+
+/* The same parameters as members of a JSON object, values as they are: strings, numbers, true and false. Adds
+ * to what query_parse has found; an empty body adds nothing. */
+enum { QUERY_BODY_MAX = 16 * 1024 };
+bool query_parse_body(struct bytes body, unsigned allowed, struct arena *arena, struct query *query,
+                      struct query_fault *fault);
 
 #endif

@@ -185,6 +185,61 @@ static void said_twice_is_refused(void **state)
     refuses("source=a&source=a", ALL_OF_LANES, "bad_filter", "source");
 }
 
+static bool parse_body(const char *text, unsigned allowed)
+{
+    assert_true(parse("", allowed));
+    return query_parse_body(bytes_str(text), allowed, arena, &query, &fault);
+}
+
+static void refuses_body(const char *text, const char *code, const char *member)
+{
+    if (parse_body(text, QUERY_REASON | QUERY_EXPECT_HEAD | QUERY_DRY_RUN | QUERY_FOR))
+        fail_msg("%s should be refused", text);
+    assert_string_equal(code, fault.code);
+    assert_string_equal(member, fault.filter.at);
+    assert_non_null(fault.expected);
+}
+
+static void a_body_says_the_same_as_a_query(void **state)
+{
+    (void)state;
+    const unsigned all = QUERY_REASON | QUERY_EXPECT_HEAD | QUERY_DRY_RUN | QUERY_FOR;
+    assert_true(parse_body("", all));
+    assert_true(parse_body("  ", all));
+    assert_true(parse_body("{}", all));
+    assert_true(parse_body(
+        "{\"reason\":\"50% off + tax\",\"expect_head\":12,\"dry_run\":true,\"for\":\"30m\"}", all));
+    assert_string_equal("50% off + tax", query.reason.at); /* no form decoding in JSON */
+    assert_true(query.head_seq == 12 && !query.has_head_id);
+    assert_true(query.dry_run);
+    assert_true(query.for_ms == 30 * 60 * 1000);
+    assert_true(parse_body("{\"expect_head\":\"01890a5d-ac96-774b-bcce-b302099a8057\"}", all));
+    assert_true(query.has_head_id);
+}
+
+static void a_wrong_body_is_refused_by_name(void **state)
+{
+    (void)state;
+    refuses_body("{\"resaon\":\"x\"}", "unknown_member", "resaon");
+    refuses_body("{\"sink\":\"x\"}", "unknown_member", "sink"); /* known, but not here */
+    refuses_body("{\"for\":\"soon\"}", "bad_member", "for");
+    refuses_body("{\"for\":0}", "bad_member", "for");
+    refuses_body("{\"expect_head\":0}", "bad_member", "expect_head");
+    refuses_body("{\"expect_head\":[1]}", "bad_member", "expect_head");
+    refuses_body("{\"reason\":null}", "bad_member", "reason");
+    refuses_body("[]", "bad_body", "");
+    refuses_body("{\"reason\":\"x\"", "bad_body", "");
+    refuses_body("{\"reason\":\"x\",\"reason\":\"y\"}", "bad_body", "");
+}
+
+static void said_in_the_query_and_in_the_body_is_refused(void **state)
+{
+    (void)state;
+    assert_true(parse("reason=a", QUERY_REASON));
+    assert_false(query_parse_body(BYTES("{\"reason\":\"b\"}"), QUERY_REASON, arena, &query, &fault));
+    assert_string_equal("bad_member", fault.code);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +252,9 @@ int main(void)
         cmocka_unit_test(a_bad_value_is_named),
         cmocka_unit_test(a_cursor_of_another_list_is_refused),
         cmocka_unit_test(said_twice_is_refused),
+        cmocka_unit_test(a_body_says_the_same_as_a_query),
+        cmocka_unit_test(a_wrong_body_is_refused_by_name),
+        cmocka_unit_test(said_in_the_query_and_in_the_body_is_refused),
     };
     return cmocka_run_group_tests(tests, open_arena, free_arena);
 }
