@@ -54,6 +54,19 @@ static void place_in(struct sched_place *place, uint32_t sink, uint32_t tenant, 
         memcpy(place->lane, lane, sizeof place->lane);
 }
 
+/* Lanes thread. False when nothing is known of the lane. */
+static bool find_lane(struct lanes *lanes, const struct lanes_lane *lane, struct sched_place *place)
+{
+    VEC_EACH (sink, &lanes->sinks) {
+        if (lane->sink != LANES_SINK_ANY && lane->sink != sink->is.id)
+            continue;
+        place_in(place, sink->is.id, lane->tenant, true, lane->lane);
+        if (sched_lane_known(lanes->sched, place))
+            return true;
+    }
+    return false;
+}
+
 static enum lanes_answer answer_of(enum sched_answer answer)
 {
     switch (answer) {
@@ -112,8 +125,7 @@ static void do_lane_act(struct lanes *lanes, struct command *command)
 {
     struct lane_command *ask = LIST_OWNER(command, struct lane_command, command);
     struct sched_place place;
-    place_in(&place, ask->lane->sink, ask->lane->tenant, true, ask->lane->lane);
-    ask->answer = lanes_sink_entry(lanes, place.sink) ? act_on_lane(lanes, ask, &place) : SCHED_NOT_FOUND;
+    ask->answer = find_lane(lanes, ask->lane, &place) ? act_on_lane(lanes, ask, &place) : SCHED_NOT_FOUND;
 }
 
 enum lanes_answer lanes_lane_act(struct lanes *lanes, const struct lanes_lane *lane, enum lanes_lane_act act,
@@ -138,8 +150,7 @@ static void do_lane_rows(struct lanes *lanes, struct command *command)
 {
     struct rows_command *ask = LIST_OWNER(command, struct rows_command, command);
     struct sched_place place;
-    place_in(&place, ask->lane->sink, ask->lane->tenant, true, ask->lane->lane);
-    if (!lanes_sink_entry(lanes, place.sink))
+    if (!find_lane(lanes, ask->lane, &place))
         return;
     ask->found = sched_lane_look(lanes->sched, lanes_now(), &place, ask->view);
     ask->count = sched_lane_rows(lanes->sched, &place, ask->seqs, ask->most);
@@ -256,6 +267,64 @@ enum lanes_answer lanes_discard(struct lanes *lanes, const struct lanes_row *row
 {
     return bulk(lanes,
                 &(struct bulk_command){.rows = rows, .count = count, .answers = answers, .each = discard});
+}
+
+/* ---- rekey ---- */
+
+struct rekey_command {
+    struct command command;
+    uint32_t sink;
+    const struct lanes_move *moves;
+    size_t count;
+    enum lanes_answer answer, *answers;
+};
+
+/* What is in memory of it would be delivered under the old key. */
+static void forget_parcel(struct lanes *lanes, uint64_t seq, uint32_t sink)
+{
+    struct parcel_row *row = NULL;
+    struct parcel *parcel = cache_find(lanes, seq, sink, &row);
+    if (parcel)
+        cache_row_done(lanes, parcel, row);
+}
+
+static enum sched_answer move(struct lanes *lanes, uint32_t sink, const struct lanes_move *row)
+{
+    struct sched_place from, to;
+    place_in(&from, sink, row->tenant, row->from_ordered, row->from);
+    place_in(&to, sink, row->tenant, row->to_ordered, row->to);
+    enum sched_answer answer = sched_rekey(lanes->sched, lanes_now(), &from, row->seq, &to);
+    if (answer != SCHED_DONE)
+        return answer;
+    forget_parcel(lanes, row->seq, sink);
+    struct store_lane_move stored = {
+        .seq = row->seq, .sink = sink, .ordered = row->to_ordered, .key = row->key};
+    memcpy(stored.lane, row->to, sizeof stored.lane);
+    store_move_row(lanes->options.store, &stored);
+    return answer;
+}
+
+static void do_rekey(struct lanes *lanes, struct command *command)
+{
+    struct rekey_command *ask = LIST_OWNER(command, struct rekey_command, command);
+    struct sched_sink_view view;
+    ask->answer = LANES_NOT_FOUND;
+    if (!lanes_sink_entry(lanes, ask->sink))
+        return;
+    sched_sink_look(lanes->sched, lanes_now(), ask->sink, &view);
+    ask->answer = view.running > 0 ? LANES_IN_FLIGHT : LANES_DONE;
+    for (size_t i = 0; i < ask->count && view.running == 0; i++)
+        ask->answers[i] = answer_of(move(lanes, ask->sink, &ask->moves[i]));
+}
+
+enum lanes_answer lanes_rekey(struct lanes *lanes, uint32_t sink, const struct lanes_move *moves,
+                              size_t count, enum lanes_answer *answers)
+{
+    CHECK(count <= LANES_ROWS_MAX);
+    struct rekey_command ask = {
+        .command = {.run = do_rekey}, .sink = sink, .moves = moves, .count = count, .answers = answers};
+    enum lanes_answer why_not;
+    return command_do(lanes, &ask.command, &why_not) ? ask.answer : why_not;
 }
 
 /* ---- doing, on the lanes thread ---- */

@@ -108,7 +108,8 @@ enum {
     LANES_ROWS_MAX = 1000,       /* rows in one call */
 };
 
-/* The address of a lane. */
+/* The address of a lane. Its id says the sink already: LANES_SINK_ANY finds it. */
+enum { LANES_SINK_ANY = UINT32_MAX };
 struct lanes_lane {
     uint32_t sink, tenant;
     uint8_t lane[16];
@@ -151,6 +152,20 @@ enum lanes_answer lanes_replay(struct lanes *lanes, const struct lanes_row *rows
 /* Given up for good (state DISCARDED): dead letters, held ones, and rows that still wait. */
 enum lanes_answer lanes_discard(struct lanes *lanes, const struct lanes_row *rows, size_t count,
                                 enum lanes_answer *answers);
+
+/* Waiting rows of a sink move to other lanes (or out of them), keeping their seqs. The caller pauses the sink
+ * first, so that no order is lost between two calls, and resumes it after store_flush: a row that starts is
+ * read back with its new key. IN_FLIGHT while attempts of the sink run: then nothing was moved. `key` is
+ * borrowed for the call. */
+struct lanes_move {
+    uint64_t seq;
+    uint32_t tenant;
+    bool from_ordered, to_ordered;
+    uint8_t from[16], to[16];
+    struct bytes key; /* of the new lane; absent: the keyless one */
+};
+enum lanes_answer lanes_rekey(struct lanes *lanes, uint32_t sink, const struct lanes_move *moves,
+                              size_t count, enum lanes_answer *answers);
 
 /* False when a runnable head has not moved for 30 s although a slot was free: for /ready and the watchdog. */
 bool lanes_progress(struct lanes *lanes);

@@ -109,6 +109,11 @@ bool sched_lane_look(struct sched *sched, struct sched_time now, const struct sc
     return true;
 }
 
+bool sched_lane_known(struct sched *sched, const struct sched_place *place)
+{
+    return lane_of(sched, place, 0) != NULL;
+}
+
 size_t sched_lane_rows(struct sched *sched, const struct sched_place *place, uint64_t *seqs, size_t most)
 {
     const struct lane *lane = lane_of(sched, place, 0);

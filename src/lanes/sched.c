@@ -103,6 +103,12 @@ static struct tenant *tenant_of(struct sched *sched, uint32_t id)
     return *slot;
 }
 
+static struct flow *flow_find(struct sched *sched, uint32_t sink_id, uint32_t tenant_id)
+{
+    struct sched_sink *sink = sink_of(sched, sink_id);
+    return tenant_id < sink->flows.len ? sink->flows.at[tenant_id] : NULL;
+}
+
 struct flow *flow_of(struct sched *sched, uint32_t sink_id, uint32_t tenant_id)
 {
     struct sched_sink *sink = sink_of(sched, sink_id);
@@ -133,8 +139,8 @@ struct lane *lane_of(struct sched *sched, const struct sched_place *place, uint6
     uint8_t id[16];
     if (!place->ordered)
         unordered_id(seq, id);
-    return table_find(sched, flow_of(sched, place->sink, place->tenant), place->ordered,
-                      place->ordered ? place->lane : id);
+    struct flow *flow = flow_find(sched, place->sink, place->tenant);
+    return flow ? table_find(sched, flow, place->ordered, place->ordered ? place->lane : id) : NULL;
 }
 
 void place_of(const struct lane *lane, struct sched_place *out)

@@ -245,6 +245,8 @@ void sched_sink_look(struct sched *sched, struct sched_time now, uint32_t sink, 
 
 bool sched_lane_look(struct sched *sched, struct sched_time now, const struct sched_place *place,
                      struct lane_view *out);
+/* Is anything known of it: rows, dead letters, a pause, or its last ok? */
+bool sched_lane_known(struct sched *sched, const struct sched_place *place);
 /* The seqs of its next rows; gives how many. */
 size_t sched_lane_rows(struct sched *sched, const struct sched_place *place, uint64_t *seqs, size_t most);
 
