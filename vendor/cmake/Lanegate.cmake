@@ -59,6 +59,12 @@ function(room NAME)
   endforeach()
 endfunction()
 
+# How long a test may take, in seconds. The thread sanitizer makes everything five to fifteen times slower.
+set(LANEGATE_TEST_TIMEOUT 300)
+if(LANEGATE_SANITIZE STREQUAL "thread")
+  set(LANEGATE_TEST_TIMEOUT 1500)
+endif()
+
 # unit_test(ROOM FILE [NEEDS ...] [LIBS ...]): one cmocka program, label "unit". Sees the room, what it NEEDS,
 # and spec/support.
 function(unit_test ROOM FILE)
@@ -75,5 +81,5 @@ function(unit_test ROOM FILE)
     target_link_libraries(${target} PRIVATE lg_${seen})
   endforeach()
   add_test(NAME unit/${ROOM}/${base} COMMAND ${target})
-  set_tests_properties(unit/${ROOM}/${base} PROPERTIES LABELS unit TIMEOUT 300)
+  set_tests_properties(unit/${ROOM}/${base} PROPERTIES LABELS unit TIMEOUT ${LANEGATE_TEST_TIMEOUT})
 endfunction()
