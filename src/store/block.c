@@ -39,18 +39,10 @@ static void set_dirty(struct blocks *blocks, struct block *block)
     block->dirty = true;
 }
 
-static int64_t time_of(const uint8_t *id)
-{
-    int64_t ms = 0;
-    for (int i = 0; i < 6; i++)
-        ms = ms << 8 | id[i];
-    return ms;
-}
-
 /* Both times count: hooks are found by the time in their id and listed by the time they were received. */
-static void add_hook(struct block *block, const uint8_t *id, int64_t received_at_ms)
+static void add_hook(struct block *block, const struct uuid *id, int64_t received_at_ms)
 {
-    int64_t made_ms = time_of(id);
+    int64_t made_ms = uuid_unix_ms(id);
     int64_t first = made_ms < received_at_ms ? made_ms : received_at_ms;
     int64_t last = made_ms < received_at_ms ? received_at_ms : made_ms;
     block->hooks++;
@@ -74,7 +66,7 @@ static struct block *filling(struct blocks *blocks, uint64_t number)
 void blocks_add_hook(struct blocks *blocks, const struct envelope *envelope, size_t rows)
 {
     struct block *block = filling(blocks, envelope->seq / BLOCK_SEQS);
-    add_hook(block, envelope->id.bytes, envelope->received_at_ms);
+    add_hook(block, &envelope->id, envelope->received_at_ms);
     block->pending += (uint32_t)rows;
 }
 
@@ -189,7 +181,7 @@ static enum status load_tail(struct store *store, struct error *err)
         struct block *block = find(blocks, number);
         if (!block)
             block = insert(blocks, number);
-        add_hook(block, (const uint8_t *)id.at, sqlite3_column_int64(stmt, 2));
+        add_hook(block, (const struct uuid *)(const void *)id.at, sqlite3_column_int64(stmt, 2));
         if (number < blocks->last)
             set_dirty(blocks, block);
         atomic_fetch_add(&store->hooks, 1);

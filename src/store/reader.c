@@ -69,14 +69,6 @@ enum status store_read_hook(struct store_reader *reader, uint64_t seq, struct en
     return status;
 }
 
-static int64_t id_time_ms(const struct uuid *id)
-{
-    int64_t ms = 0;
-    for (int i = 0; i < 6; i++)
-        ms = ms << 8 | id->bytes[i];
-    return ms;
-}
-
 static int find_within(struct store_reader *reader, const struct uuid *id, int64_t from, int64_t to,
                        uint64_t *seq)
 {
@@ -104,7 +96,7 @@ enum status store_find_hook(struct store_reader *reader, const struct uuid *id, 
         return db_status(rc);
     rc = find_within(reader, id, from, INT64_MAX, seq);
 
-    sqlite3_bind_int64(blocks, 1, id_time_ms(id));
+    sqlite3_bind_int64(blocks, 1, uuid_unix_ms(id));
     while (rc == SQLITE_DONE) {
         rc = sqlite3_step(blocks);
         if (rc != SQLITE_ROW)

@@ -43,6 +43,14 @@ struct uuid uuid_new(int64_t unix_ms)
     return id;
 }
 
+int64_t uuid_unix_ms(const struct uuid *id)
+{
+    int64_t ms = 0;
+    for (int i = 0; i < 6; i++)
+        ms = ms << 8 | id->bytes[i];
+    return ms;
+}
+
 void uuid_format(const struct uuid *id, char text[UUID_TEXT])
 {
     char hex[33];

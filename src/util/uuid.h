@@ -15,6 +15,8 @@ struct uuid {
 
 /* Any thread. Within one thread and millisecond the result still ascends (the 12 bits of rand_a count). */
 struct uuid uuid_new(int64_t unix_ms);
+/* The unix milliseconds in it. */
+int64_t uuid_unix_ms(const struct uuid *id);
 void uuid_format(const struct uuid *id, char text[UUID_TEXT]);
 /* The 36-character form, any case; false on anything else. */
 bool uuid_parse(struct bytes text, struct uuid *id);
