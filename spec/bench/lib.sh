@@ -67,12 +67,21 @@ stop_hard() {
 
 # wait_for SECONDS COMMAND...: until it succeeds; false when it never did.
 wait_for() {
-  local until=$(($(date +%s) + $1))
+  wait_for_us $(($1 * 1000000)) "${@:2}"
+}
+
+wait_for_us() {
+  local until=$(($(now_us) + $1))
   shift
   until "$@"; do
-    [ "$(date +%s)" -le "$until" ] || return 1
+    [ "$(now_us)" -le "$until" ] || return 1
     sleep 0.01
   done
+}
+
+# Of the wall clock: the only one that bash has.
+now_us() {
+  echo "${EPOCHREALTIME/[.,]/}"
 }
 
 connects() {
@@ -217,10 +226,6 @@ median() {
 # 12345.6 as 12,346
 count() {
   printf '%.0f' "$1" | sed ':a; s/\([0-9]\)\([0-9]\{3\}\)\(\b\)/\1,\2\3/; ta'
-}
-
-now_us() {
-  echo "${EPOCHREALTIME/[.,]/}"
 }
 
 # The machine and the day, which every table begins with.
