@@ -9,7 +9,8 @@
 
 enum status admin_open(const struct admin_options *options, struct admin **out, struct error *err)
 {
-    CHECK(options->store && options->lanes && options->metrics && options->config_json && options->not_ready);
+    CHECK(options->store && options->lanes && options->metrics && options->config_json &&
+          options->not_ready && options->resolve);
     struct store_reader *reader;
     enum status status = store_reader_open(options->store, &reader, err);
     if (status != STATUS_OK)

@@ -12,7 +12,10 @@
 #include "lanes/lanes.h"
 #include "metrics/metrics.h"
 #include "store/store.h"
+#include "util/arena.h"
 #include "util/status.h"
+
+struct order_lane; /* order/order.h */
 
 struct admin_token {
     struct bytes hash; /* SHA-256 of the token, 32 bytes */
@@ -46,7 +49,11 @@ struct admin_options {
     /* Why the process is not ready: fills up to `max` static names ("store", "disk", "stalled", "draining").
      */
     size_t (*not_ready)(void *ctx, const char **reasons, size_t max);
-    void *ctx; /* of both */
+    /* The lane that the running configuration gives a stored hook at a sink; memory from `arena`. For rekey.
+     */
+    void (*resolve)(void *ctx, const struct admin_sink *sink, const struct envelope *envelope,
+                    struct arena *arena, struct order_lane *out);
+    void *ctx; /* of all three */
 };
 
 struct admin;

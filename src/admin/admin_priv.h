@@ -54,6 +54,16 @@ void ask_time(struct ask *ask, const char *name, int64_t unix_ms);
  * it; counts are -1 where there are none. */
 void ask_audit(struct ask *ask, const char *what, struct bytes target, int64_t matched, int64_t done);
 
+/* acts.c */
+/* True when the act was not done, and `ask` says why; `what` there is none of, if that is it. */
+bool ask_act_failed(struct ask *ask, enum lanes_answer answer, const char *what);
+/* The lane, or the configured sink (and its place in the options), that the path names; refused when there is
+ * none. */
+bool ask_lane(struct ask *ask, struct lanes_lane *lane);
+const struct admin_sink *ask_sink(struct ask *ask, size_t *index);
+void ask_audit_sink(struct ask *ask, const char *what, const struct admin_sink *sink, int64_t matched,
+                    int64_t done);
+
 /* One file a resource; each function is a row of routes.c. */
 void get_health(struct ask *ask);
 void get_ready(struct ask *ask);
@@ -62,6 +72,14 @@ void get_config(struct ask *ask);
 void get_sinks(struct ask *ask);
 void get_lanes(struct ask *ask);
 void get_lane(struct ask *ask);
+void post_lane_pause(struct ask *ask);
+void post_lane_resume(struct ask *ask);
+void post_lane_retry(struct ask *ask);
+void post_lane_skip(struct ask *ask);
+void post_sink_pause(struct ask *ask);
+void post_sink_resume(struct ask *ask);
+void post_sink_retry(struct ask *ask);
+void post_rekey(struct ask *ask);
 void get_hooks(struct ask *ask);
 void get_hook(struct ask *ask);
 void get_hook_body(struct ask *ask);

@@ -17,8 +17,10 @@ struct lane_views {
 struct head {
     struct ask *ask;
     const struct lane_view *view;
-    bool whole; /* the answer about one lane says more */
+    bool whole; /* the answer about one lane says more, and goes on behind the head */
 };
+
+enum { LANE_NEXT_ROWS = 20 };
 
 static void write_head(struct jsonw *w, const struct head *head, const struct store_row_view *row)
 {
@@ -30,9 +32,9 @@ static void write_head(struct jsonw *w, const struct head *head, const struct st
     jsonw_uint(w, "attempts", head->view->head_attempts);
     ask_time(head->ask, "due_at", head->view->head_due_ms);
     jsonw_bytes(w, "last_error", row->reason.len ? row->reason : BYTES_NONE);
+    jsonw_str(w, "class", row->cls);
+    jsonw_int(w, "http_status", row->http_status);
     if (head->whole) {
-        jsonw_str(w, "class", row->cls);
-        jsonw_int(w, "http_status", row->http_status);
         ask_time(head->ask, "first_attempt_at", row->first_attempt_ms);
         ask_time(head->ask, "last_attempt_at", row->attempts ? row->at_ms : 0);
         jsonw_uint(w, "size", row->body_size);
@@ -54,8 +56,11 @@ static bool write_lane(void *ctx, const struct store_row_view *row)
     jsonw_str(w, "state", lane_state_name(view->state));
     jsonw_uint(w, "depth", view->depth);
     ask_time(head->ask, "oldest_at", view->oldest_ms);
+    ask_time(head->ask, "blocked_since", view->blocked_since_ms);
+    ask_time(head->ask, "paused_since", view->paused_since_ms);
     write_head(w, head, row);
-    jsonw_end_object(w);
+    if (!head->whole)
+        jsonw_end_object(w);
     return true;
 }
 
@@ -193,25 +198,45 @@ void get_lanes(struct ask *ask)
     VEC_FREE(&page);
 }
 
+/* One of its next rows. */
+static bool write_row(void *ctx, const struct store_row_view *row)
+{
+    struct ask *ask = ctx;
+    struct jsonw *w = &ask->json;
+    char id[UUID_TEXT];
+    uuid_format(&row->id, id);
+    jsonw_object(w, NULL);
+    jsonw_str(w, "id", id);
+    jsonw_uint(w, "seq", row->seq);
+    ask_time(ask, "received_at", row->received_at_ms);
+    jsonw_uint(w, "attempts", row->attempts);
+    jsonw_str(w, "state", row_state_name(row->state));
+    jsonw_uint(w, "size", row->body_size);
+    jsonw_end_object(w);
+    return false;
+}
+
 void get_lane(struct ask *ask)
 {
     const struct admin_options *options = &ask->admin->options;
-    uint8_t lane[LANE_ID_SIZE];
-    uint32_t tenant;
-    if (!hex_decode(ask->parts[1], lane, sizeof lane) ||
-        !store_tenant_find(options->store, ask->parts[0], &tenant)) {
-        ask_not_found(ask, "lane");
+    struct lanes_lane lane;
+    if (!ask_lane(ask, &lane))
         return;
-    }
-    struct lane_filter filter = {.tenant = tenant, .sink = -1, .state = -1, .lane = lane, .limit = 1};
     struct lane_view view;
-    uint64_t total;
-    if (lanes_list(options->lanes, &filter, &view, &total) == 0) {
-        ask_not_found(ask, "lane");
+    uint64_t seqs[LANE_NEXT_ROWS];
+    size_t count;
+    if (ask_act_failed(ask, lanes_lane_look(options->lanes, &lane, &view, seqs, LANE_NEXT_ROWS, &count),
+                       "lane"))
         return;
-    }
     struct head head = {ask, &view, true};
     enum status status = store_row_of(ask->admin->reader, view.head_seq, view.sink, write_lane, &head);
+    if (status == STATUS_OK) {
+        jsonw_array(&ask->json, "rows");
+        for (size_t i = 0; i < count && status == STATUS_OK; i++)
+            status = store_row_of(ask->admin->reader, seqs[i], view.sink, write_row, ask);
+        jsonw_end_array(&ask->json);
+        jsonw_end_object(&ask->json);
+    }
     if (status == STATUS_NOT_FOUND)
         ask_not_found(ask, "lane");
     else if (status != STATUS_OK)

@@ -10,6 +10,7 @@ enum {
     OPEN = 0,
     READ = ADMIN_SCOPE_READ,
     PAYLOAD = ADMIN_SCOPE_PAYLOAD,
+    OPERATE = ADMIN_SCOPE_OPERATE,
 
     LANES_FILTERS = QUERY_TENANT | QUERY_SOURCE | QUERY_SINK | QUERY_KEY | QUERY_LANE_STATE | QUERY_SORT |
                     QUERY_LIMIT | QUERY_LANES_CURSOR,
@@ -17,6 +18,7 @@ enum {
                     QUERY_ROW_STATE | QUERY_LIMIT | QUERY_HOOKS_CURSOR,
     DEAD_FILTERS = QUERY_TENANT | QUERY_SOURCE | QUERY_SINK | QUERY_KEY | QUERY_LANE | QUERY_CLASS |
                    QUERY_SINCE | QUERY_UNTIL | QUERY_LIMIT | QUERY_DEAD_CURSOR,
+    HEAD_ACT = QUERY_REASON | QUERY_EXPECT_HEAD,
     AUDIT_FILTERS = QUERY_WHO | QUERY_WHAT | QUERY_SINCE | QUERY_UNTIL | QUERY_LIMIT | QUERY_AUDIT_CURSOR,
 };
 
@@ -29,6 +31,14 @@ static const struct route routes[] = {
     {"GET", "/v1/sinks",                READ,    0,             get_sinks},
     {"GET", "/v1/lanes",                READ,    LANES_FILTERS, get_lanes},
     {"GET", "/v1/lanes/{tenant}/{lane}", READ,   0,             get_lane},
+    {"POST", "/v1/lanes/{tenant}/{lane}/pause",  OPERATE, QUERY_REASON, post_lane_pause},
+    {"POST", "/v1/lanes/{tenant}/{lane}/resume", OPERATE, QUERY_REASON, post_lane_resume},
+    {"POST", "/v1/lanes/{tenant}/{lane}/retry",  OPERATE, HEAD_ACT,     post_lane_retry},
+    {"POST", "/v1/lanes/{tenant}/{lane}/skip",   OPERATE, HEAD_ACT,     post_lane_skip},
+    {"POST", "/v1/sinks/{source}/{sink}/pause",  OPERATE, QUERY_REASON | QUERY_FOR,     post_sink_pause},
+    {"POST", "/v1/sinks/{source}/{sink}/resume", OPERATE, QUERY_REASON,                 post_sink_resume},
+    {"POST", "/v1/sinks/{source}/{sink}/retry",  OPERATE, QUERY_REASON,                 post_sink_retry},
+    {"POST", "/v1/sinks/{source}/{sink}/rekey",  OPERATE, QUERY_REASON | QUERY_DRY_RUN, post_rekey},
     {"GET", "/v1/hooks",                READ,    HOOKS_FILTERS, get_hooks},
     {"GET", "/v1/hooks/{id}",           READ,    0,             get_hook},
     {"GET", "/v1/hooks/{id}/body",      PAYLOAD, 0,             get_hook_body},

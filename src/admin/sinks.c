@@ -28,7 +28,13 @@ static void write_sink(struct ask *ask, const struct admin_sink *sink, const str
     jsonw_bool(w, "ordered", sink->ordered);
     jsonw_uint(w, "concurrency", sink->concurrency);
     jsonw_str(w, "breaker", breaker_name(view));
+    bool stopped = view->breaker != BREAKER_CLOSED;
+    jsonw_str(w, "breaker_cause", stopped ? breaker_cause_name(view->record.cause) : NULL);
+    ask_time(ask, "breaker_since", view->record.since_ms);
+    ask_time(ask, "probe_at", view->breaker == BREAKER_OPEN ? view->record.probe_at_ms : 0);
     jsonw_bool(w, "paused", view->pause.paused);
+    ask_time(ask, "paused_since", view->pause.since_ms);
+    ask_time(ask, "paused_until", view->pause.until_ms);
     jsonw_bool(w, "parked", view->parked);
     jsonw_uint(w, "pending", view->pending);
     jsonw_uint(w, "running", view->running);

@@ -69,6 +69,19 @@ static void write_config(void *ctx, struct buf *out)
     config_write_json(g->config, out);
 }
 
+/* The same function as at ingest, with the plan that runs. */
+static void resolve(void *ctx, const struct admin_sink *sink, const struct envelope *envelope,
+                    struct arena *arena, struct order_lane *out)
+{
+    struct gateway *g = ctx;
+    const struct config_source *source = config_source_find(g->config, bytes_str(sink->source));
+    struct order_lane *lanes = arena_zalloc(arena, source->sink_count * sizeof *lanes);
+    order_resolve(source->plan, envelope, arena, lanes, NULL);
+    for (size_t i = 0; i < source->sink_count; i++)
+        if (strcmp(source->sinks[i].name, sink->name) == 0)
+            *out = lanes[i];
+}
+
 /* ---- opening ---- */
 
 /* Opens every sink's transport and gives it its durable number; fills what lanes, admin and ingest borrow. */
@@ -213,6 +226,7 @@ static enum status open_back(struct gateway *g, struct error *err)
         .sink_count = g->sink_count,
         .config_json = write_config,
         .not_ready = not_ready,
+        .resolve = resolve,
         .ctx = g,
     };
     enum status status = admin_open(&admin, &g->admin, err);

@@ -41,6 +41,14 @@ static enum lane_state state_of(const struct sched_sink *sink, enum phase phase)
     }
 }
 
+const char *breaker_cause_name(enum breaker_cause cause)
+{
+    static const char *const causes[] = {[BREAKER_BY_FAILURES] = "failures",
+                                         [BREAKER_BY_REFUSALS] = "refused_storm",
+                                         [BREAKER_BY_CONFIG] = "config"};
+    return causes[cause];
+}
+
 size_t sched_memory(const struct sched *sched)
 {
     return sched->bytes +

@@ -91,9 +91,6 @@ static void tell_breaker(struct lanes *lanes, const struct sink_entry *sink,
 {
     static const char *const breakers[] = {
         [BREAKER_CLOSED] = "closed", [BREAKER_OPEN] = "open", [BREAKER_HALF_OPEN] = "half_open"};
-    static const char *const causes[] = {[BREAKER_BY_FAILURES] = "failures",
-                                         [BREAKER_BY_REFUSALS] = "refused_storm",
-                                         [BREAKER_BY_CONFIG] = "config"};
     const char *state = breakers[action->breaker];
     if (lanes->options.metrics)
         counter_add(metrics_series3(lanes->options.metrics, METRIC_DISPATCH_BREAKER, sink->is.source,
@@ -104,7 +101,7 @@ static void tell_breaker(struct lanes *lanes, const struct sink_entry *sink,
     bool open = action->breaker == BREAKER_OPEN;
     log_event(open ? LOG_WARN : LOG_INFO, "sink_breaker", LOG_STR("source", sink->is.source),
               LOG_STR("sink", sink->is.name), LOG_STR("state", state),
-              LOG_STR("cause", causes[action->record.cause]),
+              LOG_STR("cause", breaker_cause_name(action->record.cause)),
               LOG_INT("probe_at_ms", action->record.probe_at_ms),
               LOG_STR("last_error", open ? sink->last_error : ""));
 }

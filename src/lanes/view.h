@@ -24,6 +24,7 @@ const char *lane_state_name(enum lane_state state);
 
 enum breaker_state { BREAKER_CLOSED, BREAKER_OPEN, BREAKER_HALF_OPEN };
 enum breaker_cause { BREAKER_BY_FAILURES, BREAKER_BY_REFUSALS, BREAKER_BY_CONFIG /* parked */ };
+const char *breaker_cause_name(enum breaker_cause cause); /* "failures" "refused_storm" "config" */
 
 /* What survives a restart of an open breaker. */
 struct breaker_record {

@@ -21,6 +21,9 @@
              "ORDER BY id DESC LIMIT ?6")                                                                    \
     X(ATTEMPTS, "SELECT sink, at, attempt, cls, http_status, duration, reason, response FROM attempts "      \
                 "WHERE seq = ?1 ORDER BY sink, id")                                                          \
+    X(OPEN_BLOCK, "SELECT block FROM blocks WHERE block >= ?1 AND settled = 0 ORDER BY block LIMIT 1")       \
+    X(PENDING, "SELECT " ROW_COLUMNS " FROM rows r WHERE r.seq >= ?1 AND r.seq < ?2 AND r.sink = ?3 "        \
+               "AND r.state = 0 ORDER BY r.seq")                                                             \
     X(STATES, "SELECT state FROM rows WHERE seq = ?1")                                                       \
     X(DEAD, "SELECT seq, sink, tenant, cls, at, lane FROM rows INDEXED BY dead WHERE state IN " DEAD_STATES  \
             " AND seq >= ?1 ORDER BY seq, sink")

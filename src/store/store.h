@@ -263,6 +263,11 @@ struct store_attempt_view {
 enum status store_attempts_of(struct store_reader *reader, uint64_t seq,
                               bool (*each)(void *ctx, const struct store_attempt_view *attempt), void *ctx);
 
+/* The rows that wait for a sink, ascending from `from_seq` until `each` says false. Their id and body_size are
+ * not filled. */
+enum status store_list_pending(struct store_reader *reader, uint32_t sink, uint64_t from_seq,
+                               store_each_row each, void *ctx);
+
 struct store_hook_filter {
     const char *tenant, *source; /* NULL: any */
     int64_t since_ms, until_ms;  /* received_at in [since, until); 0: open */

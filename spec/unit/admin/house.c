@@ -112,6 +112,16 @@ static void open_lanes(struct house *house)
         fail_msg("%s", err.text);
 }
 
+/* Every hook's key is its body. */
+static void resolve(void *ctx, const struct admin_sink *sink, const struct envelope *envelope,
+                    struct arena *arena, struct order_lane *out)
+{
+    (void)ctx;
+    struct bytes key = order_key_stamp(envelope->body, arena);
+    *out = (struct order_lane){
+        .ordered = true, .key = key, .lane = lane_id_of(bytes_str(sink->source), bytes_str(sink->name), key)};
+}
+
 static void config_json(void *ctx, struct buf *out)
 {
     (void)ctx;
@@ -142,6 +152,7 @@ static void open_admin(struct house *house, const struct admin_token *tokens, si
                                           .sink_count = HOUSE_SINKS,
                                           .config_json = config_json,
                                           .not_ready = not_ready,
+                                          .resolve = resolve,
                                           .ctx = house};
     struct error err = {""};
     if (admin_open(&options, &house->admin, &err) != STATUS_OK)
