@@ -20,6 +20,7 @@
     X(OVERLOAD, "overload", 503, 1)                                                                          \
     X(STORE_UNAVAILABLE, "store_unavailable", 503, 2)                                                        \
     X(BACKLOG_FULL, "backlog_full", 503, 10)                                                                 \
+    X(DLQ_FULL, "dlq_full", 503, 30)                                                                         \
     X(DISK_FULL, "disk_full", 503, 30)                                                                       \
     X(DRAINING, "draining", 503, 2)
 

@@ -28,6 +28,8 @@ enum refusal refusal_of(enum status status)
         return REFUSE_OVERLOAD;
     case STATUS_BACKLOG_FULL:
         return REFUSE_BACKLOG_FULL;
+    case STATUS_DLQ_FULL:
+        return REFUSE_DLQ_FULL;
     case STATUS_DISK_FULL:
         return REFUSE_DISK_FULL;
     case STATUS_UNAVAILABLE:

@@ -115,6 +115,7 @@ static bool write_outcome(sqlite3_stmt **sql, struct store_change *change)
     sqlite3_bind_int64(look, 2, change->sink);
     int rc = sqlite3_step(look);
     change->was = rc == SQLITE_ROW ? sqlite3_column_int(look, 0) : -1;
+    change->size = sqlite3_column_int64(look, 1);
     sqlite3_reset(look);
     if (rc == SQLITE_DONE)
         return true; /* no such row: its hook was erased while the attempt ran */
@@ -161,6 +162,9 @@ bool changes_write(struct store *store, const struct list *changes)
         case CHANGE_MOVE:
             written = move_write(sql, node);
             break;
+        case CHANGE_ERASE:
+            written = erase_write(store, node);
+            break;
         }
         if (!written)
             return false;
@@ -187,11 +191,16 @@ void changes_written(struct store *store, struct list *changes)
         if (change_kind(node) == CHANGE_OUTCOME && change->was >= 0) {
             enum row_state was = (enum row_state)change->was;
             blocks_shift_row(&store->blocks, change->seq, was, change->state);
-            dead += row_state_dead(change->state) - row_state_dead(was);
+            int died = row_state_dead(change->state) - row_state_dead(was);
+            dead += died;
+            if (died)
+                dlq_shift(store, change->sink, died, change->size);
             bool let_go = change->state == ROW_DONE || change->state == ROW_DISCARDED;
             if (let_go && change->seq < lowest)
                 lowest = change->seq;
         }
+        if (change_kind(node) == CHANGE_ERASE)
+            erase_written(store, node);
         change_free(node);
     }
     if (count == 0)

@@ -77,6 +77,26 @@ void checkpoint_finish(struct store *store)
     pthread_mutex_unlock(&log->copying);
 }
 
+bool checkpoint_empty(struct store *store)
+{
+    enum { PATIENCE_MS = 20, USUAL_MS = 1000 };
+    struct checkpointer *log = &store->log;
+    sqlite3 *handle = store->writer.db.handle;
+    pthread_mutex_lock(&log->copying);
+    sqlite3_busy_timeout(handle, PATIENCE_MS); /* hooks wait meanwhile */
+    int rc = sqlite3_wal_checkpoint_v2(handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    sqlite3_busy_timeout(handle, USUAL_MS);
+    pthread_mutex_unlock(&log->copying);
+    if (rc != SQLITE_OK)
+        return false;
+    pthread_mutex_lock(&log->lock);
+    log->round++;
+    log->frames = log->copied = 0;
+    pthread_mutex_unlock(&log->lock);
+    atomic_store_explicit(&store->log_bytes, 0, memory_order_relaxed);
+    return true;
+}
+
 static void *checkpointer_main(void *arg)
 {
     struct store *store = arg;

@@ -16,12 +16,14 @@ static void configure(void)
     vfs_name = vfs_register();
 }
 
-/* secure_delete: Debian's build has it on, and removal would write every freed page once more. cache_spill: a
- * transaction touches the log at its commit only, so that everything before can be rolled back for certain.
+/* secure_delete: what goes out of a page that is written anyway is overwritten; but freed pages are not,
+ * which Debian's build would do, and so removal would write each of them once more. erase.c asks for all.
+ * cache_spill: a transaction touches the log at its commit only, so that everything before can be rolled back
+ * for certain.
  */
 static const char pragmas[] = "PRAGMA synchronous = FULL;"
                               "PRAGMA wal_autocheckpoint = 0;"
-                              "PRAGMA secure_delete = OFF;"
+                              "PRAGMA secure_delete = FAST;"
                               "PRAGMA cache_spill = OFF;"
                               "PRAGMA foreign_keys = OFF;"
                               "PRAGMA temp_store = MEMORY;"

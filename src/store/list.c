@@ -1,14 +1,7 @@
-/* Listings. Both walk in order from a cursor, judge in C, and look at a bounded number of things a call
- * (hooks) or a read transaction (dead letters). */
+/* The list of hooks: walks in order from a cursor, judges in C, and looks at a bounded number a call. */
 #include "store/reader_priv.h"
 
-enum {
-    HOOKS_LOOK_MAX = 4096, /* hooks a call looks at */
-    DEAD_STEP = 20000,     /* dead letters a read transaction: some ten milliseconds */
-};
-
-/* ---- hooks ------------------------------------------------------------------------------------------------
- */
+enum { HOOKS_LOOK_MAX = 4096 }; /* hooks a call looks at */
 
 static bool in_time(const struct store_hook_filter *filter, int64_t oldest_ms, int64_t newest_ms)
 {
@@ -130,95 +123,4 @@ enum status store_list_hooks(struct store_reader *reader, const struct store_hoo
     }
     *next = before;
     return STATUS_OK;
-}
-
-/* ---- dead letters -----------------------------------------------------------------------------------------
- */
-
-struct dead_key {
-    uint64_t seq;
-    uint32_t sink;
-};
-
-static bool after(struct dead_key key, uint64_t seq, uint32_t sink)
-{
-    return key.seq > seq || (key.seq == seq && key.sink > sink);
-}
-
-/* All of it is in the index. */
-static bool dead_matches(struct store *store, const struct store_dead_filter *filter, sqlite3_stmt *stmt)
-{
-    const char *cls = (const char *)sqlite3_column_text(stmt, 3);
-    int64_t at_ms = sqlite3_column_int64(stmt, 4);
-    struct bytes lane = db_column(stmt, 5);
-    if ((filter->cls && (!cls || strcmp(filter->cls, cls) != 0)) ||
-        (filter->since_ms > 0 && at_ms < filter->since_ms) ||
-        (filter->until_ms > 0 && at_ms >= filter->until_ms) ||
-        (filter->lane && !bytes_eq(lane, bytes_of(filter->lane, 16))))
-        return false;
-    const struct name *tenant = names_by_id(&store->names, (uint32_t)sqlite3_column_int64(stmt, 2));
-    const struct name *sink = names_by_id(&store->names, (uint32_t)sqlite3_column_int64(stmt, 1));
-    return tenant && sink && sink->kind == NAME_SINK &&
-           (!filter->tenant || strcmp(filter->tenant, tenant->text) == 0) &&
-           (!filter->source || strcmp(filter->source, sink->text) == 0) &&
-           (!filter->sink || strcmp(filter->sink, sink->sink) == 0);
-}
-
-/* One read transaction: from behind `last`, which moves. DONE at the end, ROW when there is more. */
-static int dead_step(struct store_reader *reader, const struct store_dead_filter *filter,
-                     struct dead_key *last, struct dead_key *page, size_t *page_len, uint64_t *total)
-{
-    sqlite3_stmt *stmt = reader->db.sql[READER_DEAD];
-    sqlite3_bind_int64(stmt, 1, (int64_t)last->seq);
-    int rc = SQLITE_ROW;
-    for (size_t n = 0; n < DEAD_STEP && (rc = sqlite3_step(stmt)) == SQLITE_ROW; n++) {
-        struct dead_key key = {(uint64_t)sqlite3_column_int64(stmt, 0),
-                               (uint32_t)sqlite3_column_int64(stmt, 1)};
-        if (!after(key, last->seq, last->sink))
-            continue;
-        *last = key;
-        if (!dead_matches(reader->store, filter, stmt))
-            continue;
-        ++*total;
-        if (*page_len < filter->limit && after(key, filter->after_seq, filter->after_sink))
-            page[(*page_len)++] = key;
-    }
-    sqlite3_reset(stmt);
-    return rc;
-}
-
-struct dead_each {
-    store_each_row each;
-    void *ctx;
-    bool stopped;
-};
-
-static bool each_dead(void *ctx, const struct store_row_view *row)
-{
-    struct dead_each *out = ctx;
-    out->stopped = !out->each(out->ctx, row);
-    return !out->stopped;
-}
-
-enum status store_list_dead(struct store_reader *reader, const struct store_dead_filter *filter,
-                            store_each_row each, void *ctx, uint64_t *total)
-{
-    struct dead_key last = {0, 0};
-    struct dead_key *page = mem_alloc((filter->limit + 1) * sizeof *page);
-    size_t page_len = 0;
-    int rc;
-    *total = 0;
-    do
-        rc = dead_step(reader, filter, &last, page, &page_len, total);
-    while (rc == SQLITE_ROW);
-
-    enum status status = reader_status(rc, true);
-    struct dead_each out = {each, ctx, false};
-    for (size_t i = 0; i < page_len && status == STATUS_OK && !out.stopped; i++) {
-        status = store_row_of(reader, page[i].seq, page[i].sink, each_dead, &out);
-        if (status == STATUS_NOT_FOUND)
-            status = STATUS_OK; /* gone since */
-    }
-    free(page);
-    return status;
 }

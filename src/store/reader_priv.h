@@ -25,8 +25,11 @@
     X(PENDING, "SELECT " ROW_COLUMNS " FROM rows r WHERE r.seq >= ?1 AND r.seq < ?2 AND r.sink = ?3 "        \
                "AND r.state = 0 ORDER BY r.seq")                                                             \
     X(STATES, "SELECT state FROM rows WHERE seq = ?1")                                                       \
-    X(DEAD, "SELECT seq, sink, tenant, cls, at, lane FROM rows INDEXED BY dead WHERE state IN " DEAD_STATES  \
-            " AND seq >= ?1 ORDER BY seq, sink")
+    X(DONE, "SELECT seq, sink, tenant, lane FROM rows WHERE seq >= ?1 AND seq < ?2 AND state = 1 "           \
+            "AND lane IS NOT NULL")                                                                          \
+    X(DEAD,                                                                                                  \
+      "SELECT seq, sink, tenant, cls, at, lane, late FROM rows INDEXED BY dead WHERE state IN " DEAD_STATES  \
+      " AND seq >= ?1 ORDER BY seq, sink")
 
 enum reader_sql {
 #define READER_SQL_ENUM(id, text) READER_##id,
@@ -34,6 +37,9 @@ enum reader_sql {
 #undef READER_SQL_ENUM
         READER_SQL_COUNT
 };
+
+/* dead.c: whether the row of READER_DEAD that stands there is asked for. */
+bool dead_matches(struct store *store, const struct store_dead_filter *filter, sqlite3_stmt *stmt);
 
 struct store_reader {
     struct store *store;

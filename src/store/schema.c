@@ -51,8 +51,16 @@ static const char marks[] =
     " lane BLOB NOT NULL, since INTEGER NOT NULL, until INTEGER NOT NULL, cause INTEGER NOT NULL,"
     " opens INTEGER NOT NULL, PRIMARY KEY(kind, sink, tenant, lane)) WITHOUT ROWID;";
 
+/* The index of dead letters tells all that their lists, sums and bounds ask for. */
+static const char dead_letters[] =
+    "ALTER TABLE rows ADD COLUMN size INTEGER;"
+    "UPDATE rows INDEXED BY dead SET size = (SELECT length(head) + length(body) FROM hooks h"
+    " WHERE h.seq = rows.seq) WHERE state IN " DEAD_STATES ";"
+    "DROP INDEX dead;"
+    "CREATE INDEX dead ON rows(seq, sink, tenant, cls, at, lane, late, size) WHERE state IN " DEAD_STATES ";";
+
 /* A layout is the sum of its steps; user_version counts those that were taken. */
-static const char *const steps[] = {first_tables, attempts_and_audit, marks};
+static const char *const steps[] = {first_tables, attempts_and_audit, marks, dead_letters};
 enum { SCHEMA_VERSION = sizeof steps / sizeof steps[0] };
 
 static bool take_steps(struct db *db, int64_t version)

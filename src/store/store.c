@@ -111,6 +111,7 @@ close_writer:
     free(store);
     return status;
 }
+    dlq_open(store);
 
 enum status store_start(struct store *store, struct error *err)
 {
@@ -120,7 +121,9 @@ enum status store_start(struct store *store, struct error *err)
     if (status != STATUS_OK)
         return status;
     blocks_counted(&store->blocks);
-    status = checkpoint_start(store, err);
+    status = dlq_load(store, err);
+    if (status == STATUS_OK)
+        status = checkpoint_start(store, err);
     if (status == STATUS_OK)
         status = keeper_start(store, err);
     if (status == STATUS_OK)
@@ -142,6 +145,7 @@ void store_stop(struct store *store)
     atomic_store(&store->running, false);
     sqlite3_wal_checkpoint_v2(store->writer.db.handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
 }
+    dlq_close(&store->dlq);
 
 void store_close(struct store *store)
 {
@@ -193,6 +197,7 @@ enum status store_commit(struct store *store, struct store_hook *hook)
         atomic_fetch_sub(&queue->bytes, bytes);
         atomic_fetch_sub(&queue->hooks, 1);
         return status;
+    dlq_close(&store->dlq);
     }
     queue_push(queue, &hook->node);
     return STATUS_OK;
@@ -217,6 +222,9 @@ enum status store_sink_id(struct store *store, const char *source, const char *s
     if (!name)
         return error_set(err, STATUS_FULL, "the store knows %d names, and takes no more", NAMES_MAX);
     *id = name->id;
+    if (atomic_load_explicit(&store->dlq.full, memory_order_relaxed) > 0 &&
+        dlq_is_full(&store->dlq, hook->envelope->source))
+        return STATUS_DLQ_FULL;
     if (names_all_durable(&store->names, name->id))
         return STATUS_OK;
     if (!store->writer.started)
@@ -273,3 +281,4 @@ void store_stats(struct store *store, struct store_stats *out)
         .undecided = atomic_load(&store->undecided),
     };
 }
+        .backlog_full = atomic_load(&store->backlog_full),

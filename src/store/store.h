@@ -50,16 +50,26 @@ struct store_hook {
  * keep an envelope takes a reference. Must not block. */
 typedef void (*store_committed)(void *ctx, struct store_hook *const *hooks, size_t count);
 
+/* How many dead letters of a source, and how many bytes of them, are too many: from then on store_commit says
+ * DLQ_FULL to its hooks. Those on their way may still die. 0: no bound. */
+struct store_dlq_bound {
+    const char *source;
+    uint64_t max_rows;
+    int64_t max_bytes;
+};
+
 struct store_options {
     const char *data_dir; /* made 0700 when missing */
     size_t max_batch;     /* hooks in one transaction */
     size_t max_batch_bytes;
     size_t max_queue; /* hooks waiting for the writer */
     size_t max_queue_bytes;
-    int64_t commit_timeout_ms; /* an undecided batch is closed without an answer after it */
-    int64_t retention_ms;      /* delivered hooks stay that long */
-    int64_t max_bytes;         /* of the store's files; 0: none */
-    int64_t min_free_bytes;    /* below it store_commit says DISK_FULL */
+    int64_t commit_timeout_ms;         /* an undecided batch is closed without an answer after it */
+    int64_t retention_ms;              /* delivered hooks stay that long */
+    int64_t max_bytes;                 /* of the store's files; 0: none */
+    int64_t min_free_bytes;            /* below it store_commit says DISK_FULL */
+    const struct store_dlq_bound *dlq; /* of sources that have bounds; copied */
+    size_t dlq_count;
     store_committed committed;
     void *ctx;
     struct metrics *metrics; /* may be NULL */
@@ -87,7 +97,7 @@ const char *store_tenant_name(const struct store *store, uint32_t id);
 bool store_tenant_find(const struct store *store, struct bytes name, uint32_t *id);
 
 /* Any thread, never blocks. OK: done() will be called. Else the hook was not taken: FULL (max_queue,
- * max_queue_bytes), BACKLOG_FULL, DISK_FULL, UNAVAILABLE (a commit is undecided), DRAINING. */
+ * max_queue_bytes), BACKLOG_FULL, DLQ_FULL, DISK_FULL, UNAVAILABLE (a commit is undecided), DRAINING. */
 enum status store_commit(struct store *store, struct store_hook *hook);
 
 /* The gate for ingest that lanes holds: true makes store_commit say BACKLOG_FULL. Any thread. */
@@ -127,6 +137,7 @@ struct store_change {
     bool failed;           /* an attempt failed just now: it joins the last STORE_ATTEMPTS_KEPT of its row */
     struct bytes response; /* of a failed one: how the answer began; malloc'd, and the change's from now on */
     int was;               /* the store's */
+    int64_t size;          /* the store's */
 };
 enum { STORE_ATTEMPTS_KEPT = 10 };
 struct store_change *store_change_new(void);
@@ -263,8 +274,8 @@ struct store_attempt_view {
 enum status store_attempts_of(struct store_reader *reader, uint64_t seq,
                               bool (*each)(void *ctx, const struct store_attempt_view *attempt), void *ctx);
 
-/* The rows that wait for a sink, ascending from `from_seq` until `each` says false. Their id and body_size are
- * not filled. */
+/* The rows that wait for a sink, ascending from `from_seq` until `each` says false. Their id and body_size
+ * are not filled. */
 enum status store_list_pending(struct store_reader *reader, uint32_t sink, uint64_t from_seq,
                                store_each_row each, void *ctx);
 
@@ -301,6 +312,26 @@ struct store_dead_filter {
 /* Dead letters, oldest first; `total` counts those that match (bounded count: all dead rows are indexed). */
 enum status store_list_dead(struct store_reader *reader, const struct store_dead_filter *filter,
                             store_each_row each, void *ctx, uint64_t *total);
+/* The same without counting: from the cursor in the filter, which moves behind what was looked at. Looks at
+ * `most` dead letters at most in one read transaction, so that fewer than `limit` may come although there are
+ * more: `end` tells. */
+enum status store_walk_dead(struct store_reader *reader, struct store_dead_filter *filter, size_t most,
+                            store_each_row each, void *ctx, bool *end);
+
+/* All that match, whatever the cursor. */
+struct store_dead_sum {
+    uint64_t rows;
+    uint64_t late;           /* of them: a later hook of their lane was delivered already */
+    int64_t delivered_after; /* such later hooks, as far as they are still stored; -1: too many to count */
+};
+enum status store_sum_dead(struct store_reader *reader, const struct store_dead_filter *filter,
+                           struct store_dead_sum *sum);
+
+/* Removes a hook for good: its rows, failures, head and body are overwritten in the database, and the log is
+ * emptied. Blocks, for as long as a sync of the whole log takes. Nobody may be delivering it any more: lanes
+ * was asked before, and its changes were given to the store. UNAVAILABLE: it is not certain that it is gone;
+ * BUSY: it is gone, but readers kept the log from being emptied, which goes on being tried. */
+enum status store_erase(struct store *store, uint64_t seq);
 
 /* What somebody did: a line in the audit table, which keeps the newest 100,000. Everything is copied; texts
  * are cut at a kilobyte. The time is now. */
@@ -333,7 +364,7 @@ struct store_stats {
     uint64_t hooks, next_seq, dead;
     int64_t disk_bytes, free_bytes, log_bytes;
     uint64_t queued, queued_bytes;
-    bool available, disk_full, draining, undecided;
+    bool available, disk_full, backlog_full, draining, undecided;
 };
 /* Cheap: no scan. Any thread. */
 void store_stats(struct store *store, struct store_stats *out);

@@ -145,7 +145,7 @@ void queue_sleep(struct queue *queue, int64_t until_us);
 
 /* What rides begins with its node and its kind, as struct store_change does, and is one allocation
  * (beside a change's response). */
-enum change_kind { CHANGE_OUTCOME, CHANGE_AUDIT, CHANGE_MARK, CHANGE_MOVE };
+enum change_kind { CHANGE_OUTCOME, CHANGE_AUDIT, CHANGE_MARK, CHANGE_MOVE, CHANGE_ERASE };
 
 static inline enum change_kind change_kind(const struct list *node)
 {
@@ -191,6 +191,48 @@ bool audit_write(sqlite3_stmt **sql, const struct list *node);
 
 /* Inside a transaction: the failed attempt that a change tells of. */
 bool attempt_write(sqlite3_stmt **sql, const struct store_change *change);
+
+/* ---- dlq.c: dead letters of each source, in sums --------------------------------------------------------
+ */
+
+struct dead_sum {
+    char *source;
+    uint64_t max_rows;
+    int64_t max_bytes;
+    int64_t rows, bytes; /* the writer's */
+    atomic_bool full;
+};
+
+struct dlq {
+    struct dead_sum *sums; /* sources with a bound */
+    size_t count;
+    atomic_uint full; /* how many of them are */
+};
+
+void dlq_open(struct store *store);
+void dlq_close(struct dlq *dlq);
+/* Adds up what is dead. Before the writer's thread starts. */
+enum status dlq_load(struct store *store, struct error *err);
+/* The writer: so many rows more (or fewer) of this sink are dead, each of that size. */
+void dlq_shift(struct store *store, uint32_t sink, int64_t rows, int64_t size);
+/* Any thread. */
+bool dlq_is_full(const struct dlq *dlq, struct bytes source);
+
+/* ---- erase.c ---------------------------------------------------------------------------------------------
+ */
+
+/* Inside a transaction; and once it is durable. */
+bool erase_write(struct store *store, struct list *node);
+void erase_written(struct store *store, const struct list *node);
+/* Emptying the log, so that it keeps nothing of what was erased. */
+struct scrub {
+    atomic_uint_least64_t asked;
+    uint64_t done;    /* of those; under changes.lock */
+    int64_t retry_us; /* the writer's */
+};
+/* The writer: when the log is to be emptied (monotonic; INT64_MAX: it is not); tries to. */
+int64_t scrub_due_us(const struct store *store);
+void scrub_turn(struct store *store);
 
 /* ---- mark.c, move.c --------------------------------------------------------------------------------------
  */
@@ -261,6 +303,9 @@ void checkpoint_close(struct store *store);
 /* The writer, between two transactions: copies the last frames when few are left, so that the log starts
  * again. */
 void checkpoint_finish(struct store *store);
+/* The writer, between two transactions: copies everything and cuts the file to nothing. False when a reader
+ * is in the way. */
+bool checkpoint_empty(struct store *store);
 
 /* ---- keeper.c, remove.c: age, size, space ----------------------------------------------------------------
  */
@@ -307,9 +352,13 @@ void remove_undone(struct store *store);
     X(ROLLBACK, "ROLLBACK")                                                                                  \
     X(HOOK, "INSERT INTO hooks(seq, id, received_at, tenant, source, head, body) "                           \
             "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)")                                                            \
-    X(ROW, "INSERT INTO rows(seq, sink, state, tenant, lane, key, received_at) "                             \
-           "VALUES(?1, ?2, 0, ?3, ?4, ?5, ?6)")                                                              \
-    X(STATE, "SELECT state FROM rows WHERE seq = ?1 AND sink = ?2")                                          \
+    X(ROW, "INSERT INTO rows(seq, sink, state, tenant, lane, key, received_at, size) "                       \
+           "VALUES(?1, ?2, 0, ?3, ?4, ?5, ?6, ?7)")                                                          \
+    X(STATE, "SELECT state, coalesce(size, 0) FROM rows WHERE seq = ?1 AND sink = ?2")                       \
+    X(STATES, "SELECT state, coalesce(size, 0), sink FROM rows WHERE seq = ?1")                              \
+    X(ERASE_ATTEMPTS, "DELETE FROM attempts WHERE seq = ?1")                                                 \
+    X(ERASE_ROWS, "DELETE FROM rows WHERE seq = ?1")                                                         \
+    X(ERASE_HOOK, "DELETE FROM hooks WHERE seq = ?1")                                                        \
     X(CHANGE, "UPDATE rows SET state = ?3, late = ?4, attempts = ?5, first_attempt = ?6, due = ?7, "         \
               "at = ?8, waived = ?9, cls = ?10, http_status = ?11, duration = ?12, reason = ?13 "            \
               "WHERE seq = ?1 AND sink = ?2")                                                                \
@@ -402,6 +451,8 @@ struct store {
     struct writer writer;
     struct checkpointer log;
     struct keeper keeper;
+    struct dlq dlq;
+    struct scrub scrub;
     bool scanned; /* pending rows of each block are known */
 
     atomic_bool running, draining, undecided, backlog_full, disk_full;

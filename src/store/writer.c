@@ -75,6 +75,7 @@ static bool insert_rows(sqlite3_stmt *insert, const struct store_hook *hook, uin
         db_bind(insert, 4, row->ordered ? bytes_of(row->lane, sizeof row->lane) : BYTES_NONE);
         db_bind(insert, 5, row->ordered ? row->key : BYTES_NONE);
         sqlite3_bind_int64(insert, 6, hook->envelope->received_at_ms);
+        sqlite3_bind_int64(insert, 7, (int64_t)(hook->head.len + hook->envelope->body.len));
         if (!db_run(insert))
             return false;
     }
@@ -261,6 +262,8 @@ static bool turn(struct store *store)
     }
     if (draining && due < INT64_MAX)
         due = writer->pause_until_us;
+    if (scrub_due_us(store) <= now_us)
+        scrub_turn(store);
     if (!list_empty(&writer->waiting) || due <= now_us) {
         checkpoint_finish(store);
         commit(store);
@@ -269,7 +272,8 @@ static bool turn(struct store *store)
     } else if (draining) {
         queue_sleep(&store->queue, now_us + 1000); /* a hook is between its count and its push, or a pause */
     } else {
-        queue_sleep(&store->queue, due);
+        int64_t scrub_us = scrub_due_us(store);
+        queue_sleep(&store->queue, scrub_us < due ? scrub_us : due);
     }
     return true;
 }

@@ -10,6 +10,7 @@
     X(OK, "done")                                                                                            \
     X(FULL, "a bound was reached; try later")                                                                \
     X(BACKLOG_FULL, "too much is waiting to be delivered")                                                   \
+    X(DLQ_FULL, "the source has as many dead letters as it may have")                                        \
     X(DISK_FULL, "the disk is too full to promise anything")                                                 \
     X(UNAVAILABLE, "the store can't commit now")                                                             \
     X(DRAINING, "the process is going down")                                                                 \

@@ -174,14 +174,18 @@ static void a_store_of_an_older_layout_grows(void **state)
     struct error err;
     assert_int_equal(store_sink_id(store, "shop", "billing", &sink, &err), STATUS_OK);
     uint64_t seq = rig_put(store, sink, 10);
+    rig_change(store, seq, sink, ROW_DEAD, "refused");
     struct uuid epoch = store_epoch(store);
     stop();
     char *path = mem_format("%s/store.db", dir);
     sqlite3 *db;
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(
-        sqlite3_exec(db, "DROP TABLE audit; DROP TABLE attempts; PRAGMA user_version = 1", NULL, NULL, NULL),
-        SQLITE_OK);
+    static const char back[] =
+        "DROP TABLE audit; DROP TABLE attempts; DROP TABLE marks; DROP INDEX dead;"
+        "ALTER TABLE rows DROP COLUMN size;"
+        "CREATE INDEX dead ON rows(seq, sink, tenant, cls, at, lane) WHERE state IN (2, 3);"
+        "PRAGMA user_version = 1;";
+    assert_int_equal(sqlite3_exec(db, back, NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(db);
     free(path);
     start();
