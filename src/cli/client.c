@@ -10,6 +10,7 @@
 enum {
     CONNECT_TIMEOUT_MS = 5000,
     TIMEOUT_MS = 30000,
+    ACT_TIMEOUT_MS = 600000,      /* what is done to many takes its time */
     PAGE_MAX = 1000,              /* entries, the API's own bound */
     ANSWER_MAX_BYTES = 256 << 20, /* a body of any size a gateway would take */
 };
@@ -157,6 +158,12 @@ static int refused(const struct client *client, long status, const struct buf *b
         failed(client, code, "this token lacks the scope \"%s\"", member(answer, "scope"));
     else if (status == 404 && *member(answer, "what"))
         failed(client, code, "no such %s", member(answer, "what"));
+    else if (strcmp(error, "head_changed") == 0)
+        failed(client, code, "the lane has another head by now: nothing was done");
+    else if (strcmp(error, "in_flight") == 0)
+        failed(client, code, "an attempt is running: nothing was done; try again when it has ended");
+    else if (strcmp(error, "busy") == 0 || strcmp(error, "draining") == 0)
+        failed(client, code, "the gateway is %s: nothing was done", error);
     else if (status == 503)
         failed(client, code, "the gateway can't read its store now (%s); its log says why", error);
     else
@@ -238,4 +245,14 @@ int client_list(struct client *client, const char *path, const char *array, int6
         json_object_set(*out, "next_cursor", json_object_get(page, "next_cursor"));
         json_decref(page);
     }
+}
+
+int client_post(struct client *client, const char *path, json_t **out)
+{
+    curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, "");
+    curl_easy_setopt(client->curl, CURLOPT_TIMEOUT_MS, (long)ACT_TIMEOUT_MS);
+    int code = client_get(client, path, out);
+    curl_easy_setopt(client->curl, CURLOPT_HTTPGET, 1L);
+    curl_easy_setopt(client->curl, CURLOPT_TIMEOUT_MS, (long)TIMEOUT_MS);
+    return code;
 }

@@ -1,10 +1,13 @@
-/* lanegate lanes: which lanes wait, for how long, and behind what. */
+/* lanegate lanes: which lanes wait, for how long, and behind what; and the acts on one. */
+#include <string.h>
+
+#include "cli/lane_act.h"
 #include "cli/lane_name.h"
 #include "cli/show.h"
 
-static const struct grid_column columns[] = {{"TENANT", false}, {"LANE", false},      {"STATE", false},
-                                             {"DEPTH", true},   {"AGE", true},        {"ATTEMPTS", true},
-                                             {"DUE IN", true},  {"LAST ERROR", false}};
+static const struct grid_column columns[] = {{"TENANT", false},  {"LANE", false},   {"STATE", false},
+                                             {"DEPTH", true},    {"AGE", true},     {"BLOCKED FOR", true},
+                                             {"ATTEMPTS", true}, {"NEXT IN", true}, {"LAST ANSWER", false}};
 
 static void print(const json_t *answer)
 {
@@ -19,6 +22,7 @@ static void print(const json_t *answer)
         show_cell_text(table, lane, "state");
         show_cell_int(table, lane, "depth");
         show_cell_age(table, show_int(lane, "oldest_at"));
+        show_cell_age(table, show_int(lane, "blocked_since"));
         show_cell_int(table, head, "attempts");
         show_cell_due(table, show_int(head, "due_at"));
         show_cell_text(table, head, "last_error");
@@ -27,7 +31,7 @@ static void print(const json_t *answer)
     grid_free(table);
 }
 
-static int run(int argc, char **argv)
+static int list(int argc, char **argv)
 {
     struct client_where where = {0};
     const char *tenant = NULL, *source = NULL, *sink = NULL, *state = NULL, *sort = NULL, *cursor = NULL;
@@ -76,27 +80,65 @@ static int run(int argc, char **argv)
     return code;
 }
 
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} acts[] = {
+    {"list", list},      {"show", lane_show}, {"pause", lane_act},   {"resume", lane_act},
+    {"retry", lane_act}, {"skip", lane_act},  {"rekey", lane_rekey},
+};
+
+static int run(int argc, char **argv)
+{
+    for (size_t i = 0; argc > 1 && i < sizeof acts / sizeof acts[0]; i++)
+        if (strcmp(argv[1], acts[i].name) == 0)
+            return acts[i].run(argc - 1, argv + 1);
+    return list(argc, argv);
+}
+
 const struct cli_verb verb_lanes = {
     .name = "lanes",
-    .summary = "which lanes wait, for how long, and behind what",
-    .help = "usage: lanegate lanes [SOURCE[/SINK[/KEY]]] [options]\n"
-            "\n"
-            "Lists the lanes that have something to deliver: state, how many hooks wait (DEPTH), since when\n"
-            "the first of them does (AGE), its attempts, when it is due again, and what its last error was.\n"
-            "A state is ready, running, retrying, held, paused, parked or breaker_open.\n"
-            "\n"
-            "  SOURCE/SINK/KEY  one lane, named as it is shown; the key may hold slashes. SOURCE/SINK/ with\n"
-            "                   nothing behind it is the keyless lane, SOURCE/SINK every lane of that sink\n"
-            "  --tenant NAME    of one tenant\n"
-            "  --source NAME    of one source\n"
-            "  --sink NAME      of sinks of that name\n"
-            "  --state STATE    in one state\n"
-            "  --sort age|depth oldest head first (the default), or deepest first\n"
-            "  --limit N        at most N (100)\n"
-            "  --cursor TEXT    go on where an earlier list ended\n"
-            "  --json           the API's JSON, one document\n" CLIENT_HELP "\n"
-            "examples:\n"
-            "  lanegate lanes --state retrying --sort depth\n"
-            "  lanegate lanes stripe/billing/cus_NffrFeUfNV2Hib\n",
+    .summary = "which lanes wait, for how long, and behind what; pause, retry, skip",
+    .help =
+        "usage: lanegate lanes [list] [SOURCE[/SINK[/KEY]]] [options]\n"
+        "       lanegate lanes show SOURCE/SINK/KEY [--tenant NAME]\n"
+        "       lanegate lanes pause|resume|retry|skip SOURCE/SINK/KEY [--tenant NAME] [--reason TEXT]\n"
+        "       lanegate lanes rekey SOURCE/SINK [--dry-run] [--reason TEXT]\n"
+        "\n"
+        "list shows the lanes that have something to deliver: state, how many hooks wait (DEPTH), since\n"
+        "when the first of them does (AGE), since when it fails (BLOCKED FOR), its attempts, when the next\n"
+        "one is, and what the last one was answered. A state is ready, running, retrying, held, paused,\n"
+        "parked or breaker_open.\n"
+        "\n"
+        "show prints one lane with its next 20 hooks.\n"
+        "pause stops a lane after the attempt that runs, over a restart too; resume lets it go on.\n"
+        "retry makes the first hook due now; one that holds its lane gets a fresh budget.\n"
+        "skip makes a dead letter of the first hook, and the lane goes on.\n"
+        "rekey gives the hooks that wait for a sink the lanes that the running configuration gives new\n"
+        "ones. They keep their order; the sink stands still meanwhile.\n"
+        "\n"
+        "In list:\n"
+        "  SOURCE/SINK/KEY  one lane, named as it is shown; the key may hold slashes. SOURCE/SINK/ with\n"
+        "                   nothing behind it is the keyless lane, SOURCE/SINK every lane of that sink\n"
+        "  --tenant NAME    of one tenant\n"
+        "  --source NAME    of one source\n"
+        "  --sink NAME      of sinks of that name\n"
+        "  --state STATE    in one state\n"
+        "  --sort age|depth oldest head first (the default), or deepest first\n"
+        "  --limit N        at most N (100)\n"
+        "  --cursor TEXT    go on where an earlier list ended\n"
+        "\n"
+        "In acts (SOURCE/SINK alone is the keyless lane):\n"
+        "  --tenant NAME    whose lane (default)\n"
+        "  --expect-head ID do nothing when the lane's first hook is another one by now (retry, skip)\n"
+        "  --reason TEXT    kept in the audit table\n"
+        "  --dry-run        only count (rekey)\n"
+        "  --yes            don't ask (skip, rekey); needed where there is no terminal\n"
+        "\n"
+        "  --json           the API's JSON, one document\n" CLIENT_HELP "\n"
+        "examples:\n"
+        "  lanegate lanes --state retrying --sort depth\n"
+        "  lanegate lanes stripe/billing/cus_NffrFeUfNV2Hib\n"
+        "  lanegate lanes skip stripe/billing/cus_NffrFeUfNV2Hib --reason \"poison, see OPS-12\"\n",
     .run = run,
 };

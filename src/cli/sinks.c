@@ -1,18 +1,37 @@
-/* lanegate sinks: every sink, how much waits for it, and whether its breaker is open. */
+/* lanegate sinks: every sink, how much waits for it, and whether its breaker is open; and the acts on one. */
+#include <string.h>
+
+#include "cli/lane_act.h"
+#include "cli/lane_name.h"
 #include "cli/show.h"
+#include "util/clock.h"
+#include "util/units.h"
 
 static const struct grid_column columns[] = {{"SINK", false},    {"TYPE", false},   {"ORDERED", false},
                                              {"PENDING", true},  {"RUNNING", true}, {"DEAD", true},
                                              {"BREAKER", false}, {"OLDEST", true},  {"LAST ERROR", false}};
 
+/* " for 29m" until a moment to come; nothing for one that is not known. */
+static void cell_until(struct grid *table, const char *state, const char *word, int64_t until_ms)
+{
+    char text[32];
+    int64_t left_ms = until_ms - clock_unix_ms();
+    units_format_ms(left_ms > 0 ? left_ms : 0, text);
+    if (until_ms)
+        grid_cell(table, "%s%s%s", state, word, text);
+    else
+        grid_cell(table, "%s", state);
+}
+
 /* A sink that was stopped by a person, or by its own configuration, says so where the breaker stands. */
-static const char *breaker_of(const json_t *sink)
+static void cell_breaker(struct grid *table, const json_t *sink)
 {
     if (json_is_true(json_object_get(sink, "paused")))
-        return "paused";
-    if (json_is_true(json_object_get(sink, "parked")))
-        return "parked";
-    return show_text(sink, "breaker");
+        cell_until(table, "paused", " for ", show_int(sink, "paused_until"));
+    else
+        cell_until(table,
+                   json_is_true(json_object_get(sink, "parked")) ? "parked" : show_text(sink, "breaker"),
+                   ", probe in ", show_int(sink, "probe_at"));
 }
 
 static void print(const json_t *answer)
@@ -28,7 +47,7 @@ static void print(const json_t *answer)
         show_cell_int(table, sink, "pending");
         show_cell_int(table, sink, "running");
         show_cell_int(table, sink, "dead");
-        grid_cell(table, "%s", breaker_of(sink));
+        cell_breaker(table, sink);
         show_cell_age(table, show_int(sink, "oldest_at"));
         show_cell_text(table, sink, "last_error");
     }
@@ -36,7 +55,7 @@ static void print(const json_t *answer)
     grid_free(table);
 }
 
-static int run(int argc, char **argv)
+static int list(int argc, char **argv)
 {
     struct client_where where = {0};
     bool json = false;
@@ -52,15 +71,24 @@ static int run(int argc, char **argv)
 
 const struct cli_verb verb_sinks = {
     .name = "sinks",
-    .summary = "every sink, how much waits for it, and its breaker",
+    .summary = "every sink, how much waits for it, and its breaker; pause, resume, retry",
     .help =
-        "usage: lanegate sinks [options]\n"
+        "usage: lanegate sinks [list] [options]\n"
+        "       lanegate sinks pause SOURCE/SINK [--for 30m] [--reason TEXT]\n"
+        "       lanegate sinks resume|retry SOURCE/SINK [--reason TEXT]\n"
         "\n"
-        "One line a configured sink: hooks that wait (PENDING), attempts running now, dead letters, the\n"
+        "pause starts no attempt any more, over a restart too; with --for it ends by itself.\n"
+        "retry closes the breaker and makes everything due that waits for another attempt.\n"
+        "\n"
+        "list: one line a configured sink: hooks that wait (PENDING), attempts running now, dead letters, "
+        "the\n"
         "breaker (closed, open, half_open; paused or parked when it is), and since when the oldest waits.\n"
         "\n"
+        "  --for DURATION   how long to pause: 90s, 30m, 12h\n"
+        "  --reason TEXT    kept in the audit table\n"
         "  --json           the API's JSON, one document\n" CLIENT_HELP "\n"
         "example:\n"
-        "  lanegate sinks --admin http://gateway.internal:4002\n",
+        "  lanegate sinks --admin http://gateway.internal:4002\n"
+        "  lanegate sinks pause stripe/billing --for 30m --reason \"database upgrade\"\n",
     .run = run,
 };
