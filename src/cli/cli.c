@@ -1,6 +1,7 @@
 /* argv to a verb. The table is what `lanegate --help` shows. */
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -57,7 +58,7 @@ static bool asks_help(int argc, char **argv)
     return false;
 }
 
-int cli_main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     if (argc < 2)
         return top_help(stderr);
@@ -78,4 +79,21 @@ int cli_main(int argc, char **argv)
     if (asks_help(argc - 1, argv + 1))
         return cli_help(verb);
     return verb->run(argc - 1, argv + 1);
+}
+
+/* Half a list in a file is worse than none, so what did not arrive is a failure. A reader that has seen
+ * enough is no news to anybody. */
+static int printed(int code)
+{
+    bool failed = ferror(stdout);
+    if (fflush(stdout) == 0 && !failed)
+        return code;
+    if (errno != EPIPE)
+        fprintf(stderr, "lanegate: can't write to the standard output: %s\n", strerror(errno));
+    return code == CLI_OK ? CLI_FAILED : code;
+}
+
+int cli_main(int argc, char **argv)
+{
+    return printed(run(argc, argv));
 }

@@ -195,6 +195,11 @@ int client_get_bytes(struct client *client, const char *path, struct buf *out)
     return status == 200 ? CLI_OK : refused(client, status, out);
 }
 
+static int no_gateway(const struct client *client)
+{
+    return failed(client, CLI_FAILED, "what answers at %s is no gateway's admin API", client->url.at);
+}
+
 int client_get(struct client *client, const char *path, json_t **out)
 {
     struct buf body = {0};
@@ -203,14 +208,25 @@ int client_get(struct client *client, const char *path, json_t **out)
         *out = json_loadb(body.at ? body.at : "", body.len, 0, NULL);
         if (!json_is_object(*out)) {
             json_decref(*out);
-            code = failed(client, CLI_FAILED, "what answers at %s is no gateway's admin API", client->url.at);
+            code = no_gateway(client);
         }
     }
     buf_free(&body);
     return code;
 }
 
-static int get_page(struct client *client, const char *path, int64_t limit, const char *cursor, json_t **out)
+/* Any program may answer 200 with an object. "no lanes" of the wrong one would be believed. */
+int client_get_list(struct client *client, const char *path, const char *array, json_t **out)
+{
+    int code = client_get(client, path, out);
+    if (code != CLI_OK || json_is_array(json_object_get(*out, array)))
+        return code;
+    json_decref(*out);
+    return no_gateway(client);
+}
+
+static int get_page(struct client *client, const char *path, const char *array, int64_t limit,
+                    const char *cursor, json_t **out)
 {
     struct buf whole = {0};
     char number[24];
@@ -218,7 +234,7 @@ static int get_page(struct client *client, const char *path, int64_t limit, cons
     buf_puts(&whole, path);
     client_query(&whole, "limit", bytes_str(number));
     client_query(&whole, "cursor", bytes_str(cursor));
-    int code = client_get(client, whole.at, out);
+    int code = client_get_list(client, whole.at, array, out);
     buf_free(&whole);
     return code;
 }
@@ -226,7 +242,7 @@ static int get_page(struct client *client, const char *path, int64_t limit, cons
 int client_list(struct client *client, const char *path, const char *array, int64_t limit, const char *cursor,
                 json_t **out)
 {
-    int code = get_page(client, path, limit, cursor, out);
+    int code = get_page(client, path, array, limit, cursor, out);
     if (code != CLI_OK)
         return code;
     for (;;) {
@@ -236,7 +252,7 @@ int client_list(struct client *client, const char *path, const char *array, int6
         if (!next || missing <= 0)
             return CLI_OK;
         json_t *page;
-        code = get_page(client, path, missing, next, &page);
+        code = get_page(client, path, array, missing, next, &page);
         if (code != CLI_OK) {
             json_decref(*out);
             return code;

@@ -39,6 +39,8 @@ void client_close(struct client *client); /* NULL is fine */
 /* GET of a path with its query. CLI_OK with the decoded answer (json_decref it); CLI_UNREACHABLE; CLI_USAGE
  * when the gateway refused a filter; CLI_FAILED for every other refusal. */
 int client_get(struct client *client, const char *path, json_t **out);
+/* The same of an answer that holds a list, its member `array`; CLI_FAILED when it does not. */
+int client_get_list(struct client *client, const char *path, const char *array, json_t **out);
 /* The same, bytes as they are. `out` is cleared first. */
 int client_get_bytes(struct client *client, const char *path, struct buf *out);
 

@@ -58,7 +58,7 @@ int order_against_open(const struct cli_verb *verb, struct client *client, const
                        struct order_against **out)
 {
     json_t *answer;
-    int code = client_get(client, "/v1/sinks", &answer);
+    int code = client_get_list(client, "/v1/sinks", "sinks", &answer);
     if (code != CLI_OK)
         return code;
     struct order_against *against = mem_zalloc(sizeof *against);
@@ -217,7 +217,7 @@ int order_against_ask(struct order_against *against)
         buf_puts(&path, "/v1/hooks");
         client_query(&path, "limit", BYTES("1000"));
         client_query(&path, "cursor", bytes_str(cursor));
-        code = client_get(against->client, path.at, &page);
+        code = client_get_list(against->client, path.at, "hooks", &page);
         buf_free(&path);
         free(cursor);
         cursor = NULL;

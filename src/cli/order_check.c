@@ -188,7 +188,12 @@ void order_check_line(struct order_check *check, struct bytes line)
     if (!json_is_object(object))
         problem(check, "line %llu: not a JSON object: a log with holes proves nothing",
                 (unsigned long long)check->lines);
-    else if (!*text_of(object, "event") || strcmp(text_of(object, "event"), "delivery") == 0)
+    else if (*text_of(object, "event") && strcmp(text_of(object, "event"), "delivery") != 0)
+        ; /* what else a receiver has to say */
+    else if (!json_is_integer(json_object_get(object, "status")))
+        problem(check, "line %llu: no delivery as a receiver writes it: it has no status",
+                (unsigned long long)check->lines);
+    else
         take(check, object);
     json_decref(object);
 }

@@ -109,17 +109,17 @@ void show_list(const struct grid *table, const json_t *answer, const char *array
 
 int show_listing(const struct listing *listing)
 {
-    if (listing->array && listing->limit < 1)
+    if (!listing->whole && listing->limit < 1)
         return cli_usage(listing->verb, "--limit must be at least 1");
     struct client *client = NULL;
     json_t *answer = NULL;
     int code = client_open(listing->verb, listing->where, &client);
     if (code != CLI_OK)
         return code;
-    if (listing->array)
-        code = client_list(client, listing->path, listing->array, listing->limit, listing->cursor, &answer);
+    if (listing->whole)
+        code = client_get_list(client, listing->path, listing->array, &answer);
     else
-        code = client_get(client, listing->path, &answer);
+        code = client_list(client, listing->path, listing->array, listing->limit, listing->cursor, &answer);
     client_close(client);
     if (code != CLI_OK)
         return code;

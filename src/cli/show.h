@@ -38,8 +38,9 @@ struct listing {
     const struct cli_verb *verb;
     const struct client_where *where;
     const char *path;   /* with its filters */
-    const char *array;  /* the member that holds the entries; NULL: the answer is not paged */
-    int64_t limit;      /* entries, of a paged one */
+    const char *array;  /* the member that holds the entries */
+    bool whole;         /* all in one answer: the rest is for paged ones */
+    int64_t limit;      /* entries */
     const char *cursor; /* where to go on; NULL: from the start */
     bool json;
     void (*print)(const json_t *answer);

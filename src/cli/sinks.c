@@ -65,8 +65,68 @@ static int list(int argc, char **argv)
     if (code != CLI_OK)
         return code;
 
-    return show_listing(&(struct listing){
-        .verb = &verb_sinks, .where = &where, .path = "/v1/sinks", .json = json, .print = print});
+    return show_listing(&(struct listing){.verb = &verb_sinks,
+                                          .where = &where,
+                                          .path = "/v1/sinks",
+                                          .array = "sinks",
+                                          .whole = true,
+                                          .json = json,
+                                          .print = print});
+}
+
+static int act(int argc, char **argv)
+{
+    struct client_where where = {0};
+    const char *name = argv[0], *reason = NULL, *text = NULL;
+    int64_t for_ms = 0;
+    bool json = false;
+    const struct arg args[] = {CLIENT_ARGS(where),
+                               {"for", ARG_DURATION, {.number = &for_ms}},
+                               {"reason", ARG_TEXT, {.text = &reason}},
+                               {"json", ARG_FLAG, {.flag = &json}},
+                               {0}};
+    size_t count;
+    struct lane_name sink;
+    int code = cli_args(&verb_sinks, argc, argv, args, &text, 1, &count);
+    if (code != CLI_OK)
+        return code;
+    if (for_ms && strcmp(name, "pause") != 0)
+        return cli_usage(&verb_sinks, "--for is for pause");
+    if (!count)
+        return cli_usage(&verb_sinks, "which sink? source/sink");
+    if (!lane_name_parse(text, &sink))
+        return cli_usage(&verb_sinks, "a sink is named source/sink, got \"%s\"", text);
+    struct buf path = {0};
+    char duration[24];
+    json_t *answer = NULL;
+    if (!sink.sink || sink.has_key) {
+        code = cli_usage(&verb_sinks, "a sink is named source/sink, got \"%s\"", text);
+    } else {
+        buf_putf(&path, "/v1/sinks/%s/%s/%s", sink.source, sink.sink, name);
+        snprintf(duration, sizeof duration, "%lld", (long long)for_ms);
+        client_query(&path, "for", for_ms ? bytes_str(duration) : BYTES_NONE);
+        code = act_post(&verb_sinks, &where, &path, reason, json, &answer);
+    }
+    if (code == CLI_OK && !json)
+        printf("%s %s\n",
+               *name == 'p'                  ? "paused"
+               : strcmp(name, "resume") == 0 ? "resumed"
+                                             : "retrying",
+               text);
+    json_decref(answer);
+    lane_name_free(&sink);
+    buf_free(&path);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    static const char *const acts[] = {"pause", "resume", "retry"};
+    for (size_t i = 0; argc > 1 && i < sizeof acts / sizeof acts[0]; i++)
+        if (strcmp(argv[1], acts[i]) == 0)
+            return act(argc - 1, argv + 1);
+    bool named = argc > 1 && strcmp(argv[1], "list") == 0;
+    return list(argc - named, argv + named);
 }
 
 const struct cli_verb verb_sinks = {

@@ -146,6 +146,21 @@ static void another_program_on_the_port_is_told_apart(void **state)
     answered(301, "", CLI_FAILED, "no gateway");
 }
 
+/* Such as the receiver of a drill, which answers 200 to everything. "no lanes" of it would be believed. */
+static void an_answer_without_the_list_is_no_empty_list(void **state)
+{
+    (void)state;
+    struct client *client = open_client();
+    json_t *json = NULL;
+    played_on("/list?limit=100", 200, BYTES("{\"ok\":true}"));
+    played_listen();
+    int code = client_list(client, "/list", "things", 100, NULL, &json);
+    const struct heard *heard = played_heard();
+    assert_int_equal(CLI_FAILED, code);
+    assert_non_null(strstr(heard->err, "is no gateway's admin API"));
+    client_close(client);
+}
+
 static void nobody_there_is_69(void **state)
 {
     (void)state;
@@ -223,6 +238,7 @@ int main(void)
         cmocka_unit_test_setup(a_url_that_is_none_is_a_usage_error, reset),
         cmocka_unit_test_setup(every_refusal_says_what_to_do, reset),
         cmocka_unit_test_setup(another_program_on_the_port_is_told_apart, reset),
+        cmocka_unit_test_setup(an_answer_without_the_list_is_no_empty_list, reset),
         cmocka_unit_test_setup(nobody_there_is_69, reset),
         cmocka_unit_test_setup(bytes_come_as_they_are, reset),
         cmocka_unit_test_setup(a_list_is_gathered_page_by_page, reset),
