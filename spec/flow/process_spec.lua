@@ -56,6 +56,51 @@ return {
     assert.equal(201, gate:post("demo", {}, "x").status)
   end)
 
+  it("keeps its log out of its files when it is started without a stderr", function()
+    local dir = process.temp_dir()
+    finally(function() process.remove(dir) end)
+    local config = configs.demo { sinks = log_sink }
+    process.write_file(dir .. "/config.lua", config)
+    local pid = process.spawn({ "sh", "-c", ("exec %s serve --config %s/config.lua <&- >&- 2>&-"):format(
+      process.quote(process.binary()), dir) }, "/dev/null", "/dev/null")
+    process.wait_for("the gateway to start", function() return process.read_file(dir .. "/data/store.db") end)
+    process.wait_for("its pid", function() return process.read_file(dir .. "/data/lock") ~= "" end)
+    process.stop(pid)
+    assert.equal(pid .. "\n", process.read_file(dir .. "/data/lock"))
+  end)
+
+  it("says that what a verb prints did not arrive", function()
+    for _, target in ipairs { ">/dev/full", ">&-" } do
+      local code, _, err = process.run { "sh", "-c", process.quote(process.binary()) .. " version " .. target }
+      assert.equal(1, code, target)
+      assert.truthy(err:find("standard output", 1, true), err)
+    end
+  end)
+
+  it("does not begin anew where a log without its database may hold hooks", function()
+    gate = gateway.start { config = configs.demo { sinks = log_sink } }
+    assert.equal(201, gate:post("demo", {}, "x").status)
+    gate:kill9()
+    os.remove(gate.dir .. "/data/store.db")
+    local code, _, err = process.run { process.binary(), "serve", "--config", gate.config_path }
+    assert.equal(1, code)
+    assert.truthy(err:find("store.db-wal", 1, true), err)
+    assert.truthy(process.read_file(gate.dir .. "/data/store.db-wal"), "the log was removed")
+  end)
+
+  it("says what a data directory must be", function()
+    local dir = process.temp_dir()
+    finally(function() process.remove(dir) end)
+    process.write_file(dir .. "/file", "")
+    for path, part in pairs { file = "is not a directory", ["missing/data"] = "its parent must exist" } do
+      process.write_file(dir .. "/config.lua", (configs.demo { sinks = log_sink }:gsub('data_dir = "data"',
+        ("data_dir = %q"):format(path), 1)))
+      local code, _, err = process.run { process.binary(), "serve", "--config", dir .. "/config.lua" }
+      assert.equal(1, code)
+      assert.truthy(err:find(part, 1, true), err)
+    end
+  end)
+
   it("says which address is taken", function()
     gate = gateway.start { config = configs.demo { sinks = log_sink } }
     local dir = process.temp_dir()

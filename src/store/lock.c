@@ -23,7 +23,7 @@ enum status lock_take(const char *data_dir, int *out, struct error *err)
     enum status status = STATUS_OK;
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) {
-        status = error_set(err, STATUS_IO, "%s: %s", path, strerror(errno));
+        status = error_set(err, STATUS_IO, "data_dir %s: can't be written: %s", data_dir, strerror(errno));
         goto free_path;
     }
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {

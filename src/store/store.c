@@ -24,11 +24,45 @@ static enum status sync_dir(const char *path, struct error *err)
 /* A new directory is there after a crash only if its parent was synced. */
 static enum status make_dir(const char *path, struct error *err)
 {
+    struct stat found;
+    if (stat(path, &found) == 0)
+        return S_ISDIR(found.st_mode) ? STATUS_OK
+                                      : error_set(err, STATUS_IO, "data_dir %s: is not a directory", path);
     if (mkdir(path, 0700) != 0)
-        return errno == EEXIST ? STATUS_OK : error_set(err, STATUS_IO, "%s: %s", path, strerror(errno));
+        return error_set(err, STATUS_IO, "data_dir %s: can't be made: %s%s", path, strerror(errno),
+                         errno == ENOENT ? "; its parent must exist" : "");
     char *copy = mem_strdup(path);
     enum status status = sync_dir(dirname(copy), err);
     free(copy);
+    return status;
+}
+
+/* SQLite takes a log without its database for rubbish and removes it; but what was answered since the last
+ * checkpoint may be nowhere else. A new database is made here, and not by SQLite, so that nobody but its
+ * owner can read it. */
+static enum status make_file(const char *path, struct error *err)
+{
+    char *log_path = mem_format("%s-wal", path);
+    struct stat found;
+    enum status status = STATUS_OK;
+    int fd = -1;
+    if (stat(path, &found) == 0 && found.st_size > 0)
+        goto done;
+    if (stat(log_path, &found) == 0 && found.st_size > 0) {
+        status = error_set(err, STATUS_CORRUPT,
+                           "%s is missing or empty, but its log is not: accepted hooks may be in it. Put the "
+                           "database back beside %s, or move both away to begin anew",
+                           path, log_path);
+        goto done;
+    }
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        status = error_set(err, STATUS_IO, "%s: %s", path, strerror(errno));
+    else
+        close(fd);
+
+done:
+    free(log_path);
     return status;
 }
 
@@ -64,14 +98,20 @@ enum status store_open(const struct store_options *options, struct store **out, 
     if (status != STATUS_OK)
         return status;
 
+    char *path = mem_format("%s/store.db", options->data_dir);
+    status = make_file(path, err);
+    if (status != STATUS_OK)
+        goto drop_lock;
+
     struct store *store = mem_zalloc(sizeof *store);
     store->options = *options;
     store->lock_fd = lock_fd;
     store->data_dir = mem_strdup(options->data_dir);
-    store->path = mem_format("%s/store.db", options->data_dir);
+    store->path = path;
     names_init(&store->names);
     queue_init(&store->queue);
     changes_init(&store->changes);
+    dlq_open(store);
     changes_set_stuck(&store->changes, true); /* until there is a writer */
 
     status = writer_open(store, err);
@@ -103,15 +143,16 @@ close_writer:
     writer_close(store);
     blocks_free(&store->blocks);
     changes_free(&store->changes);
+    dlq_close(&store->dlq);
     queue_free(&store->queue);
     names_free(&store->names);
-    free(store->path);
     free(store->data_dir);
-    lock_drop(lock_fd);
     free(store);
+drop_lock:
+    free(path);
+    lock_drop(lock_fd);
     return status;
 }
-    dlq_open(store);
 
 enum status store_start(struct store *store, struct error *err)
 {
@@ -145,7 +186,6 @@ void store_stop(struct store *store)
     atomic_store(&store->running, false);
     sqlite3_wal_checkpoint_v2(store->writer.db.handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
 }
-    dlq_close(&store->dlq);
 
 void store_close(struct store *store)
 {
@@ -157,6 +197,7 @@ void store_close(struct store *store)
     writer_close(store);
     blocks_free(&store->blocks);
     changes_free(&store->changes);
+    dlq_close(&store->dlq);
     queue_free(&store->queue);
     names_free(&store->names);
     free(store->path);
@@ -181,6 +222,9 @@ enum status store_commit(struct store *store, struct store_hook *hook)
         return STATUS_DISK_FULL;
     if (atomic_load_explicit(&store->backlog_full, memory_order_relaxed))
         return STATUS_BACKLOG_FULL;
+    if (atomic_load_explicit(&store->dlq.full, memory_order_relaxed) > 0 &&
+        dlq_is_full(&store->dlq, hook->envelope->source))
+        return STATUS_DLQ_FULL;
 
     hook->head = envelope_encode_in(hook->envelope, hook->envelope->arena);
     size_t bytes = store_hook_bytes(hook);
@@ -197,7 +241,6 @@ enum status store_commit(struct store *store, struct store_hook *hook)
         atomic_fetch_sub(&queue->bytes, bytes);
         atomic_fetch_sub(&queue->hooks, 1);
         return status;
-    dlq_close(&store->dlq);
     }
     queue_push(queue, &hook->node);
     return STATUS_OK;
@@ -222,9 +265,6 @@ enum status store_sink_id(struct store *store, const char *source, const char *s
     if (!name)
         return error_set(err, STATUS_FULL, "the store knows %d names, and takes no more", NAMES_MAX);
     *id = name->id;
-    if (atomic_load_explicit(&store->dlq.full, memory_order_relaxed) > 0 &&
-        dlq_is_full(&store->dlq, hook->envelope->source))
-        return STATUS_DLQ_FULL;
     if (names_all_durable(&store->names, name->id))
         return STATUS_OK;
     if (!store->writer.started)
@@ -277,8 +317,8 @@ void store_stats(struct store *store, struct store_stats *out)
         .queued_bytes = atomic_load(&store->queue.bytes),
         .available = store_available(store),
         .disk_full = atomic_load(&store->disk_full),
+        .backlog_full = atomic_load(&store->backlog_full),
         .draining = atomic_load(&store->draining),
         .undecided = atomic_load(&store->undecided),
     };
 }
-        .backlog_full = atomic_load(&store->backlog_full),
