@@ -64,6 +64,14 @@ const struct admin_sink *ask_sink(struct ask *ask, size_t *index);
 void ask_audit_sink(struct ask *ask, const char *what, const struct admin_sink *sink, int64_t matched,
                     int64_t done);
 
+/* dlq.c: the dead letters that the query asks for, from its cursor on. False when it was refused. */
+bool ask_dead_filter(struct ask *ask, struct store_dead_filter *filter);
+
+/* hooks.c: the seq of the hook that the path names. False when it was refused. */
+bool ask_hook(struct ask *ask, uint64_t *seq);
+/* A row as lanes wants it. */
+struct lanes_row ask_lanes_row(const struct store_row_view *row);
+
 /* One file a resource; each function is a row of routes.c. */
 void get_health(struct ask *ask);
 void get_ready(struct ask *ask);
@@ -83,7 +91,11 @@ void post_rekey(struct ask *ask);
 void get_hooks(struct ask *ask);
 void get_hook(struct ask *ask);
 void get_hook_body(struct ask *ask);
+void get_attempts(struct ask *ask);
+void delete_hook(struct ask *ask);
 void get_dead(struct ask *ask);
+void post_dead_replay(struct ask *ask);
+void post_dead_discard(struct ask *ask);
 void get_audit(struct ask *ask);
 
 #endif

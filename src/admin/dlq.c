@@ -39,6 +39,7 @@ static bool write_entry(void *ctx, const struct store_row_view *row)
     jsonw_bytes(w, "reason", row->reason.len ? row->reason : BYTES_NONE);
     jsonw_int(w, "http_status", row->http_status);
     jsonw_uint(w, "attempts", row->attempts);
+    jsonw_bool(w, "late", row->late);
     ask_time(page->ask, "dead_at", row->at_ms);
     ask_time(page->ask, "received_at", row->received_at_ms);
     jsonw_uint(w, "size", row->body_size);
@@ -65,21 +66,44 @@ static bool key_to_lane(struct ask *ask)
     return true;
 }
 
+/* One hook's. False when it was refused. */
+static bool hook_to_seq(struct ask *ask, uint64_t *seq)
+{
+    if (!ask->query.has_hook)
+        return true;
+    enum status status = store_find_hook(ask->admin->reader, &ask->query.hook, seq);
+    if (status == STATUS_NOT_FOUND)
+        ask_not_found(ask, "hook");
+    else if (status != STATUS_OK)
+        ask_store_failed(ask, status);
+    return status == STATUS_OK;
+}
+
+bool ask_dead_filter(struct ask *ask, struct store_dead_filter *filter)
+{
+    uint64_t seq = 0;
+    if (!key_to_lane(ask) || !hook_to_seq(ask, &seq))
+        return false;
+    const struct query *query = &ask->query;
+    *filter = (struct store_dead_filter){.tenant = query->tenant.at,
+                                         .source = query->source.at,
+                                         .sink = query->sink.at,
+                                         .cls = query->cls.at,
+                                         .lane = query->has_lane ? query->lane : NULL,
+                                         .seq = seq,
+                                         .since_ms = query->since_ms,
+                                         .until_ms = query->until_ms,
+                                         .after_seq = query->cursor.seq,
+                                         .after_sink = query->cursor.sink,
+                                         .limit = query->limit + 1};
+    return true;
+}
+
 void get_dead(struct ask *ask)
 {
-    if (!key_to_lane(ask))
+    struct store_dead_filter filter;
+    if (!ask_dead_filter(ask, &filter))
         return;
-    const struct query *query = &ask->query;
-    struct store_dead_filter filter = {.tenant = query->tenant.at,
-                                       .source = query->source.at,
-                                       .sink = query->sink.at,
-                                       .cls = query->cls.at,
-                                       .lane = query->has_lane ? query->lane : NULL,
-                                       .since_ms = query->since_ms,
-                                       .until_ms = query->until_ms,
-                                       .after_seq = query->cursor.seq,
-                                       .after_sink = query->cursor.sink,
-                                       .limit = query->limit + 1};
     struct page page = {.ask = ask};
     uint64_t total = 0;
     jsonw_object(&ask->json, NULL);

@@ -117,17 +117,27 @@ static bool write_row(void *ctx, const struct store_row_view *row)
     return true;
 }
 
+bool ask_hook(struct ask *ask, uint64_t *seq)
+{
+    struct uuid id;
+    enum status status = uuid_parse(ask->parts[0], &id) ? STATUS_OK : STATUS_NOT_FOUND;
+    if (status == STATUS_OK)
+        status = store_find_hook(ask->admin->reader, &id, seq);
+    if (status == STATUS_NOT_FOUND)
+        ask_not_found(ask, "hook");
+    else if (status != STATUS_OK)
+        ask_store_failed(ask, status);
+    return status == STATUS_OK;
+}
+
 /* The hook that the path names, one reference; NULL when it was refused. */
 static struct envelope *named_hook(struct ask *ask)
 {
-    struct uuid id;
     uint64_t seq;
     struct envelope *envelope = NULL;
-    enum status status = uuid_parse(ask->parts[0], &id) ? STATUS_OK : STATUS_NOT_FOUND;
-    if (status == STATUS_OK)
-        status = store_find_hook(ask->admin->reader, &id, &seq);
-    if (status == STATUS_OK)
-        status = store_read_hook(ask->admin->reader, seq, &envelope);
+    if (!ask_hook(ask, &seq))
+        return NULL;
+    enum status status = store_read_hook(ask->admin->reader, seq, &envelope);
     if (status == STATUS_NOT_FOUND)
         ask_not_found(ask, "hook");
     else if (status != STATUS_OK)

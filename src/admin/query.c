@@ -111,6 +111,12 @@ static bool parse_for(struct query *query, struct bytes value)
     return units_parse_ms(value, &query->for_ms) && query->for_ms > 0 && query->for_ms <= QUERY_FOR_MAX_MS;
 }
 
+static bool parse_hook(struct query *query, struct bytes value)
+{
+    query->has_hook = uuid_parse(value, &query->hook);
+    return query->has_hook;
+}
+
 static bool parse_audit_cursor(struct query *query, struct bytes value)
 {
     return cursor_parse(CURSOR_AUDIT, value, &query->cursor);
@@ -214,6 +220,7 @@ static const struct param {
     {"what", QUERY_WHAT, "an act such as dlq.replay", parse_what},
     {"reason", QUERY_REASON, "at most 1024 bytes, percent-encoded", parse_reason},
     {"dry_run", QUERY_DRY_RUN, "true or false", parse_dry_run},
+    {"hook", QUERY_HOOK, "the id of a hook", parse_hook},
     {"all", QUERY_ALL, "true or false", parse_all},
     {"expect_head", QUERY_EXPECT_HEAD, "the id or the seq of a hook", parse_expect_head},
     {"for", QUERY_FOR, "a duration such as 30s, 30m or 12h, a year at most", parse_for},

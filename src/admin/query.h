@@ -38,6 +38,7 @@ enum {
     QUERY_ALL = 1 << 21,
     QUERY_EXPECT_HEAD = 1 << 22,
     QUERY_FOR = 1 << 23,
+    QUERY_HOOK = 1 << 24,
 };
 
 enum { QUERY_LIMIT_DEFAULT = 100, QUERY_LIMIT_MAX = 1000, QUERY_WORD_MAX = 64, QUERY_REASON_MAX = 1024 };
@@ -56,6 +57,8 @@ struct query {
     uint64_t head_seq;
     int64_t for_ms; /* 0: not said */
     unsigned given; /* QUERY_*: what was said */
+    bool has_hook;
+    struct uuid hook;
     bool has_lane;
     uint8_t lane[16];
     int64_t since_ms, until_ms; /* unix; 0: open */

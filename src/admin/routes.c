@@ -17,7 +17,8 @@ enum {
     HOOKS_FILTERS = QUERY_TENANT | QUERY_SOURCE | QUERY_SINCE | QUERY_UNTIL | QUERY_DEDUPE_KEY |
                     QUERY_ROW_STATE | QUERY_LIMIT | QUERY_HOOKS_CURSOR,
     DEAD_FILTERS = QUERY_TENANT | QUERY_SOURCE | QUERY_SINK | QUERY_KEY | QUERY_LANE | QUERY_CLASS |
-                   QUERY_SINCE | QUERY_UNTIL | QUERY_LIMIT | QUERY_DEAD_CURSOR,
+                   QUERY_SINCE | QUERY_UNTIL | QUERY_HOOK | QUERY_LIMIT | QUERY_DEAD_CURSOR,
+    DEAD_ACT = (DEAD_FILTERS & ~QUERY_LIMIT) | QUERY_REASON | QUERY_DRY_RUN | QUERY_ALL,
     HEAD_ACT = QUERY_REASON | QUERY_EXPECT_HEAD,
     AUDIT_FILTERS = QUERY_WHO | QUERY_WHAT | QUERY_SINCE | QUERY_UNTIL | QUERY_LIMIT | QUERY_AUDIT_CURSOR,
 };
@@ -42,7 +43,11 @@ static const struct route routes[] = {
     {"GET", "/v1/hooks",                READ,    HOOKS_FILTERS, get_hooks},
     {"GET", "/v1/hooks/{id}",           READ,    0,             get_hook},
     {"GET", "/v1/hooks/{id}/body",      PAYLOAD, 0,             get_hook_body},
+    {"GET", "/v1/hooks/{id}/attempts",  READ,    0,             get_attempts},
+    {"DELETE", "/v1/hooks/{id}",        OPERATE, QUERY_REASON,  delete_hook},
     {"GET", "/v1/dlq",                  READ,    DEAD_FILTERS,  get_dead},
+    {"POST", "/v1/dlq/replay",          OPERATE, DEAD_ACT,      post_dead_replay},
+    {"POST", "/v1/dlq/discard",         OPERATE, DEAD_ACT,      post_dead_discard},
     {"GET", "/v1/audit",                READ,    AUDIT_FILTERS, get_audit},
 };
 /* clang-format on */

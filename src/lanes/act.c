@@ -327,6 +327,49 @@ enum lanes_answer lanes_rekey(struct lanes *lanes, uint32_t sink, const struct l
     return command_do(lanes, &ask.command, &why_not) ? ask.answer : why_not;
 }
 
+/* ---- erase ---- */
+
+struct erase_command {
+    struct command command;
+    const struct lanes_row *rows;
+    size_t count;
+    enum lanes_answer answer;
+};
+
+static enum lanes_answer may_erase(struct lanes *lanes, const struct lanes_row *row)
+{
+    struct sched_place place;
+    if (!lanes_sink_entry(lanes, row->sink)) /* nobody's: the store alone has it */
+        return LANES_DONE;
+    place_in(&place, row->sink, row->tenant, row->ordered, row->lane);
+    enum sched_answer answer = sched_may_discard(lanes->sched, &place, row->seq, row->state == ROW_DEAD);
+    return answer == SCHED_NOT_FOUND ? LANES_NOTHING : answer_of(answer);
+}
+
+static void do_erase(struct lanes *lanes, struct command *command)
+{
+    struct erase_command *ask = LIST_OWNER(command, struct erase_command, command);
+    ask->answer = LANES_DONE;
+    for (size_t i = 0; i < ask->count && ask->answer == LANES_DONE; i++)
+        ask->answer = may_erase(lanes, &ask->rows[i]);
+    for (size_t i = 0; i < ask->count && ask->answer == LANES_DONE; i++) {
+        const struct lanes_row *row = &ask->rows[i];
+        struct sched_place place;
+        if (!lanes_sink_entry(lanes, row->sink))
+            continue;
+        place_in(&place, row->sink, row->tenant, row->ordered, row->lane);
+        CHECK(discard(lanes, &place, row) == SCHED_DONE);
+        forget_parcel(lanes, row->seq, row->sink);
+    }
+}
+
+enum lanes_answer lanes_erase(struct lanes *lanes, const struct lanes_row *rows, size_t count)
+{
+    struct erase_command ask = {.command = {.run = do_erase}, .rows = rows, .count = count};
+    enum lanes_answer why_not;
+    return command_do(lanes, &ask.command, &why_not) ? ask.answer : why_not;
+}
+
 /* ---- doing, on the lanes thread ---- */
 
 static void answer_all(struct lanes *lanes, struct list *taken, enum command_state state)
@@ -353,6 +396,7 @@ void acts_run(struct lanes *lanes)
     tell_actions(lanes, NULL, &changes);
     if (!list_empty(&changes))
         store_changes(lanes->options.store, &changes);
+    lanes->expiry.given = store_given(lanes->options.store);
     lanes->dirty = true;
     pthread_mutex_lock(&lanes->act_lock);
     answer_all(lanes, &taken, COMMAND_DONE);

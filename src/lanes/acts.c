@@ -303,6 +303,18 @@ static enum sched_answer discard_loose(struct sched *sched, const struct sched_p
     return SCHED_DONE;
 }
 
+enum sched_answer sched_may_discard(struct sched *sched, const struct sched_place *place, uint64_t seq,
+                                    bool dead)
+{
+    const struct flow *flow = flow_of(sched, place->sink, place->tenant);
+    const struct lane *lane = lane_of(sched, place, seq);
+    if (lane && is_running(lane, seq))
+        return SCHED_IN_FLIGHT;
+    bool owed = lane ? rows_has(&lane->rows, seq) : !place->ordered && rows_has(&flow->loose, seq);
+    bool counted = lane ? lane->dead > 0 : !place->ordered && flow->sink->dead > 0;
+    return owed || (dead && counted) ? SCHED_DONE : SCHED_NOT_FOUND;
+}
+
 enum sched_answer sched_discard(struct sched *sched, struct sched_time now, const struct sched_place *place,
                                 uint64_t seq, bool dead)
 {

@@ -108,6 +108,8 @@ static int64_t next_turn(struct lanes *lanes)
         until_ms = due_ms;
     if (lanes->dirty && lanes->published_ms + PUBLISH_MS < until_ms)
         until_ms = lanes->published_ms + PUBLISH_MS;
+    if (expiry_due_ms(lanes) < until_ms)
+        until_ms = expiry_due_ms(lanes);
     return until_ms;
 }
 
@@ -128,6 +130,7 @@ static bool turn(struct lanes *lanes)
         store_changes(lanes->options.store, &changes);
     watch_backlog(lanes);
     bool more = snapshot_build(lanes);
+    more |= expiry_turn(lanes);
     if (lanes->dirty && clock_mono_ms() - lanes->published_ms >= PUBLISH_MS)
         gauges_publish(lanes);
     if (last)
@@ -185,6 +188,7 @@ enum status lanes_open(const struct lanes_options *options, struct lanes **out, 
     inbox_init(&lanes->committed, lanes_wake, lanes);
     inbox_init(&lanes->outcomes, lanes_wake, lanes);
     cache_open(&lanes->cache);
+    expiry_open(lanes);
     atomic_store(&lanes->beat_ms, clock_mono_ms());
     gauges_open(lanes);
     *out = lanes;

@@ -21,6 +21,7 @@ struct lanes_sink {
     bool ordered;
     struct sink *sink; /* open; owned by the caller, outlives lanes */
     struct sched_policy policy;
+    int64_t dead_retention_ms; /* dead letters older than that are discarded; 0: never */
 };
 
 struct lanes_options {
@@ -166,6 +167,11 @@ struct lanes_move {
 };
 enum lanes_answer lanes_rekey(struct lanes *lanes, uint32_t sink, const struct lanes_move *moves,
                               size_t count, enum lanes_answer *answers);
+
+/* All rows of one hook that are not done, at once: given up for good, and nothing of them stays in memory. Or
+ * none is: IN_FLIGHT when an attempt of one runs, NOTHING when one is in another state by now (read again).
+ */
+enum lanes_answer lanes_erase(struct lanes *lanes, const struct lanes_row *rows, size_t count);
 
 /* False when a runnable head has not moved for 30 s although a slot was free: for /ready and the watchdog. */
 bool lanes_progress(struct lanes *lanes);

@@ -76,6 +76,17 @@ struct command {
 
 struct lanes {
     struct lanes_options options;
+/* expire.c: dead letters that are older than their sink keeps them */
+struct expiry {
+    int64_t every_ms; /* 0: no sink has a retention */
+    int64_t next_ms;  /* monotonic; the next step, or the next sweep */
+    uint64_t given;   /* what was done to dead letters until then must be written before a step reads any */
+    size_t sink;      /* the sweep is there */
+    bool sweeping;
+    struct store_dead_filter filter; /* with the cursor */
+    uint64_t count;                  /* of this sink */
+};
+
     VEC(struct sink_entry) sinks;
     VEC(int32_t) sink_index; /* by id; -1: not ours */
     struct sched *sched;
@@ -113,6 +124,8 @@ struct lanes {
 
     bool dirty; /* the views are behind */
     int64_t published_ms;
+    struct expiry expiry;
+
     int64_t started_ms; /* the last attempt */
     struct snapshot *building;
     size_t building_room, cursor;
@@ -157,6 +170,12 @@ void marks_restore_lanes(struct marks *marks);
 
 /* gauges.c */
 void gauges_open(struct lanes *lanes);
+/* expire.c */
+void expiry_open(struct lanes *lanes);
+/* A step of a sweep, when one is due. True: there is more to do. */
+bool expiry_turn(struct lanes *lanes);
+int64_t expiry_due_ms(const struct lanes *lanes);
+
 void gauges_publish(struct lanes *lanes);
 
 /* act.c: does what operators ask for; and turns away what is left, for good. */

@@ -213,6 +213,9 @@ enum sched_answer sched_discard(struct sched *sched, struct sched_time now, cons
                                 uint64_t seq, bool dead);
 /* A replay job rewinds a lane: rows above `frontier` wait, even when the lane has run empty below it, until
  * the job moves the frontier on; UINT64_MAX ends it. */
+/* What the former would answer, with nothing done. */
+enum sched_answer sched_may_discard(struct sched *sched, const struct sched_place *place, uint64_t seq,
+                                    bool dead);
 void sched_rewind(struct sched *sched, struct sched_time now, const struct sched_place *place,
                   uint64_t frontier);
 /* A waiting row moves to another lane (or out of the lanes) of the same sink and tenant, keeping its seq and

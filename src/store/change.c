@@ -75,6 +75,22 @@ bool store_flush(struct store *store)
     return written;
 }
 
+uint64_t store_given(struct store *store)
+{
+    pthread_mutex_lock(&store->changes.lock);
+    uint64_t given = store->changes.given;
+    pthread_mutex_unlock(&store->changes.lock);
+    return given;
+}
+
+bool store_is_written(struct store *store, uint64_t given)
+{
+    pthread_mutex_lock(&store->changes.lock);
+    bool written = store->changes.written >= given;
+    pthread_mutex_unlock(&store->changes.lock);
+    return written;
+}
+
 int64_t changes_due_us(struct changes *changes)
 {
     pthread_mutex_lock(&changes->lock);

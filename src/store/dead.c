@@ -39,13 +39,17 @@ static int dead_step(struct store_reader *reader, const struct store_dead_filter
                      struct dead_key *last, struct dead_key *page, size_t *page_len, uint64_t *total)
 {
     sqlite3_stmt *stmt = reader->db.sql[READER_DEAD];
-    sqlite3_bind_int64(stmt, 1, (int64_t)last->seq);
+    sqlite3_bind_int64(stmt, 1, (int64_t)dead_first(filter, last->seq));
     int rc = SQLITE_ROW;
     for (size_t n = 0; n < DEAD_STEP && (rc = sqlite3_step(stmt)) == SQLITE_ROW; n++) {
         struct dead_key key = {(uint64_t)sqlite3_column_int64(stmt, 0),
                                (uint32_t)sqlite3_column_int64(stmt, 1)};
         if (!after(key, last->seq, last->sink))
             continue;
+        if (dead_over(filter, key.seq)) {
+            rc = SQLITE_DONE;
+            break;
+        }
         *last = key;
         if (!dead_matches(reader->store, filter, stmt))
             continue;
@@ -106,12 +110,16 @@ enum status store_walk_dead(struct store_reader *reader, struct store_dead_filte
     struct dead_key *page = mem_alloc((filter->limit + 1) * sizeof *page);
     size_t page_len = 0, looked = 0;
     int rc = SQLITE_ROW;
-    sqlite3_bind_int64(stmt, 1, (int64_t)filter->after_seq);
+    sqlite3_bind_int64(stmt, 1, (int64_t)dead_first(filter, filter->after_seq));
     while (page_len < filter->limit && looked < most && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
         struct dead_key key = {(uint64_t)sqlite3_column_int64(stmt, 0),
                                (uint32_t)sqlite3_column_int64(stmt, 1)};
         if (!after(key, filter->after_seq, filter->after_sink))
             continue;
+        if (dead_over(filter, key.seq)) {
+            rc = SQLITE_DONE;
+            break;
+        }
         looked++;
         filter->after_seq = key.seq;
         filter->after_sink = key.sink;

@@ -65,12 +65,16 @@ static int count_step(struct store_reader *reader, const struct store_dead_filte
 {
     sqlite3_stmt *stmt = reader->db.sql[READER_DEAD];
     int rc = SQLITE_ROW;
-    sqlite3_bind_int64(stmt, 1, (int64_t)*seq);
+    sqlite3_bind_int64(stmt, 1, (int64_t)dead_first(filter, *seq));
     for (size_t n = 0; n < DEAD_STEP && (rc = sqlite3_step(stmt)) == SQLITE_ROW;) {
         uint64_t at = (uint64_t)sqlite3_column_int64(stmt, 0);
         uint32_t of = (uint32_t)sqlite3_column_int64(stmt, 1);
         if (at == *seq && of <= *sink)
             continue;
+        if (dead_over(filter, at)) {
+            rc = SQLITE_DONE;
+            break;
+        }
         n++;
         *seq = at;
         *sink = of;

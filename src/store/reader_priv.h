@@ -38,6 +38,17 @@ enum reader_sql {
         READER_SQL_COUNT
 };
 
+/* dead.c: where in the index the hooks that a filter asks for begin, and whether they are behind us. */
+static inline uint64_t dead_first(const struct store_dead_filter *filter, uint64_t from)
+{
+    return filter->seq > from ? filter->seq : from;
+}
+
+static inline bool dead_over(const struct store_dead_filter *filter, uint64_t seq)
+{
+    return filter->seq > 0 && seq > filter->seq;
+}
+
 /* dead.c: whether the row of READER_DEAD that stands there is asked for. */
 bool dead_matches(struct store *store, const struct store_dead_filter *filter, sqlite3_stmt *stmt);
 

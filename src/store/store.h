@@ -148,6 +148,10 @@ void store_changes(struct store *store, struct list *changes);
  * Blocks; not for the writer's callbacks. */
 bool store_flush(struct store *store);
 
+/* The same without waiting: a mark for what was given so far, and whether all of that is durable by now. */
+uint64_t store_given(struct store *store);
+bool store_is_written(struct store *store, uint64_t given);
+
 /* What of lanes' own state survives a restart. A mark is named by kind, sink, tenant and lane (the last two 0
  * but for LANE_PAUSE); the rest of it is replaced by the next one, and gone when `set` is false. */
 enum mark_kind { MARK_BREAKER = 1, MARK_SINK_PAUSE, MARK_LANE_PAUSE };
@@ -304,6 +308,7 @@ enum status store_list_hooks(struct store_reader *reader, const struct store_hoo
 struct store_dead_filter {
     const char *tenant, *source, *sink, *cls; /* NULL: any */
     const uint8_t *lane;                      /* 16 bytes, or NULL */
+    uint64_t seq;                             /* of one hook; 0: any */
     int64_t since_ms, until_ms;               /* of death */
     uint64_t after_seq;                       /* cursor */
     uint32_t after_sink;
