@@ -81,7 +81,7 @@ static void stop(struct http_server *server)
     free(server);
 }
 
-enum status http_open(const struct http_options *options, struct http_server **out, struct error *err)
+enum status http_bind(const struct http_options *options, struct http_server **out, struct error *err)
 {
     struct http_server *server = mem_zalloc(sizeof *server);
     for (size_t i = 0; i < HTTP_LISTENS_MAX; i++)
@@ -94,15 +94,35 @@ enum status http_open(const struct http_options *options, struct http_server **o
     server->options.listen = NULL; /* the caller's; the addresses are ours */
     for (unsigned i = 0; i < options->threads && status == STATUS_OK; i++)
         status = http_loop_new(server, i, err);
-    for (unsigned i = 0; i < options->threads && status == STATUS_OK; i++)
-        status = http_loop_start(server->loops[i], err);
     if (status != STATUS_OK) {
         stop(server);
         return status;
     }
-    listen_fds_close(server); /* the loops have handles of their own */
     *out = server;
     return STATUS_OK;
+}
+
+enum status http_start(struct http_server *server, struct error *err)
+{
+    enum status status = STATUS_OK;
+    for (unsigned i = 0; i < server->loop_count && status == STATUS_OK; i++)
+        status = http_loop_start(server->loops[i], err);
+    if (status == STATUS_OK)
+        listen_fds_close(server); /* the loops have handles of their own */
+    return status;
+}
+
+enum status http_open(const struct http_options *options, struct http_server **out, struct error *err)
+{
+    enum status status = http_bind(options, out, err);
+    if (status != STATUS_OK)
+        return status;
+    status = http_start(*out, err);
+    if (status != STATUS_OK) {
+        stop(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 const char *http_address(const struct http_server *server, size_t i)

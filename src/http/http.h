@@ -66,8 +66,12 @@ struct http_options {
 
 struct http_server;
 
-/* Binds, listens and starts the loops. Options are copied. On failure `err` names the address and what to do;
- * nothing is left open. */
+/* Binds and listens: clients may connect, and wait. Options are copied. On failure `err` names the address
+ * and what to do; nothing is left open. */
+enum status http_bind(const struct http_options *options, struct http_server **out, struct error *err);
+/* Starts the loops: from here on the handler is called. Once; on failure http_close is still due. */
+enum status http_start(struct http_server *server, struct error *err);
+/* Both at once; nothing is left open on failure. */
 enum status http_open(const struct http_options *options, struct http_server **out, struct error *err);
 
 /* "127.0.0.1:4000": the i-th listen address with its real port. Lives as long as the server. */
