@@ -61,7 +61,7 @@ return {
     finally(function() process.remove(dir) end)
     local config = configs.demo { sinks = log_sink }
     process.write_file(dir .. "/config.lua", config)
-    local pid = process.spawn({ "sh", "-c", ("exec %s serve --config %s/config.lua <&- >&- 2>&-"):format(
+    local pid = process.spawn({ "sh", "-c", ("exec %s serve --config %s/config.lua 2>&-"):format(
       process.quote(process.binary()), dir) }, "/dev/null", "/dev/null")
     process.wait_for("the gateway to start", function() return process.read_file(dir .. "/data/store.db") end)
     process.wait_for("its pid", function() return process.read_file(dir .. "/data/lock") ~= "" end)
