@@ -39,6 +39,16 @@ local breaker = {
     doc = "The longest wait before a probe." },
 }
 
+local dlq = {
+  { name = "max_rows", type = "integer", default = 1000000, min = 1, max = 1000000000, public = true,
+    doc = "Dead letters of a source; when it has so many, its hooks are answered 503 `dlq_full`, and those of no other source." },
+  { name = "max_bytes", type = "bytes", default = "10GiB", min = 1, max = 1024 * TIB, public = true,
+    doc = "Their bytes, heads and bodies." },
+  { name = "retention_ms", type = "ms", min = 1, max = 100 * YEAR_MS, public = true,
+    doc = "Dead letters older than that are discarded, which is logged. One that holds its lane never is. Unset: they stay." },
+}
+schema.dlq = dlq
+
 local standard_webhooks = {
   { name = "secret", type = "secrets", required = true, doc = '`"whsec_..."`, or a list of them while rotating.' },
   { name = "tolerance_ms", type = "ms", default = "5m", min = 1000, max = DAY_MS, public = true,
@@ -81,7 +91,8 @@ local sink = {
       .. "operator. One word stands for both." },
   { name = "concurrency", type = "integer", shown = "`dispatch.sink_concurrency`", min = 1, max = 100000, public = true,
     doc = "Attempts running at once." },
-  { name = "rate", type = "number", public = true, later = true, doc = "Deliveries a second." },
+  { name = "rate", type = "number", min = 0.001, max = 1000000, public = true,
+    doc = "Deliveries a second, retries included; less than one is fine. Unset: no limit." },
   { name = "retry", type = "retry", rows = retry, public = true, shown = "the source's",
     doc = "Goes over the source's, key by key." },
 
@@ -127,6 +138,8 @@ local source = {
   { name = "trust_url_tenant", type = "boolean", default = false, public = true,
     doc = "With `http.routing = \"tenant_path\"`: take the tenant from the URL although nothing verifies the hook." },
   { name = "retry", type = "retry", rows = retry, public = true, shown = "dispatch's",
+    doc = "Goes over dispatch's, key by key." },
+  { name = "dlq", type = "partial", rows = dlq, public = true, shown = "dispatch's",
     doc = "Goes over dispatch's, key by key." },
   { name = "sinks", type = "sinks", rows = sink, required = true, public = true,
     doc = "A list of receivers, at least one." },
@@ -225,7 +238,8 @@ schema.rows = {
       doc = "When to try again; or a list of waits, such as `{ \"5s\", \"5m\", \"30m\" }`, whose last one repeats." },
     { name = "breaker", type = "section", rows = breaker,
       doc = "When to stop trying a receiver that is down." },
-    { name = "dlq", type = "anything", later = true, doc = "Bounds of the dead letters." },
+    { name = "dlq", type = "partial", rows = dlq, public = true, shown = "see below",
+      doc = "Bounds of the dead letters, of each source." },
   } },
 
   { name = "ordering", type = "section", doc = "How lanes are found.", rows = {

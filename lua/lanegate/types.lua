@@ -98,6 +98,16 @@ end
 types.ms = unit_type("milliseconds", "30s", "parse_ms")
 types.bytes = unit_type("bytes", "8MiB", "parse_bytes")
 
+types.number = {
+  expects = function(row) return ("a number from %g to %s"):format(row.min, exact(row.max)) end,
+  read = function(check, value, row, place)
+    if type(value) ~= "number" or not (value >= row.min and value <= row.max) then
+      return refuse(check, value, row, place)
+    end
+    return value
+  end,
+}
+
 types.number_choice = {
   expects = function(row) return quoted(row.choices) end,
   read = function(check, value, row, place)
@@ -327,6 +337,5 @@ end }
 
 -- Named in the schema, but not built: never read.
 types.anything = { expects = "a value", read = function(_, value) return value end }
-types.number = { expects = "a number", read = types.anything.read }
 
 return types

@@ -35,6 +35,8 @@ static void fill_policy(struct config *config, struct sched_policy *policy, cons
     const struct value *breaker = value_get(value_get(config->root, "dispatch"), "breaker");
     const struct value *on_dead = value_get(sink, "on_dead");
     policy->concurrency = (unsigned)value_int(sink, "concurrency", 1);
+    const struct value *rate = value_get(sink, "rate");
+    policy->rate = rate->kind == VALUE_NUMBER ? rate->number : 0;
     fill_retry(&policy->retry, value_get(sink, "retry"), config->arena);
     policy->breaker = (struct breaker_policy){
         .failures = (uint32_t)value_int(breaker, "failures", 1),
@@ -190,6 +192,10 @@ static void fill_source(struct loading *loading, const struct value *tree, struc
         source->store_headers = config_texts(stored, loading->config->arena);
         source->store_header_count = stored->len;
     }
+    const struct value *dlq = value_get(tree, "dlq");
+    source->dlq_max_rows = (uint64_t)value_int(dlq, "max_rows", 0);
+    source->dlq_max_bytes = value_int(dlq, "max_bytes", 0);
+    source->dlq_retention_ms = value_int(dlq, "retention_ms", 0);
     fill_sinks(loading, source, tree);
     make_verifier(loading, source, tree);
     make_plan(loading, source);

@@ -80,6 +80,32 @@ static void key_for_sink(struct load *load)
     buf_putb(&load->key, load->envelope->source);
 }
 
+static void judge_share(struct lanes *lanes, struct sink_entry *sink)
+{
+    size_t all = atomic_load(&lanes->flight_bytes), most = lanes->options.max_inflight_bytes;
+    bool crowded = all >= most || sink->flight_bytes > most - all;
+    if (crowded == sink->crowded)
+        return;
+    sink->crowded = crowded;
+    sched_sink_crowd(lanes->sched, lanes_now(), sink->is.id, crowded);
+}
+
+/* A sink may hold half of the memory that the others leave: a receiver that hangs with large bodies never
+ * takes all. One attempt it may always have. */
+static void share_memory(struct lanes *lanes, uint32_t sink_id, ptrdiff_t bytes)
+{
+    struct sink_entry *own = lanes_sink_entry(lanes, sink_id);
+    own->flight_bytes += (size_t)bytes;
+    atomic_fetch_add(&lanes->flight_bytes, (size_t)bytes);
+    judge_share(lanes, own);
+    if (bytes > 0)
+        return;
+    VEC_EACH (sink, &lanes->sinks) {
+        if (sink->crowded)
+            judge_share(lanes, sink);
+    }
+}
+
 static struct flight *flight_new(struct lanes *lanes, const struct sched_start *start, struct load *load)
 {
     if (start->place.ordered)
@@ -106,7 +132,7 @@ static struct flight *flight_new(struct lanes *lanes, const struct sched_start *
                          .done = attempt_done,
                          .ctx = lanes};
     memcpy(flight->attempt.lane, start->place.lane, sizeof flight->attempt.lane);
-    lanes->flight_bytes += flight->size;
+    share_memory(lanes, flight->sink, (ptrdiff_t)flight->size);
     return flight;
 }
 
@@ -129,8 +155,7 @@ void attempts_start(struct lanes *lanes, struct list *changes)
 {
     struct list attempts = LIST_INIT(attempts);
     struct sched_start start;
-    while (!atomic_load(&lanes->quiesced) && lanes->flight_bytes < lanes->options.max_inflight_bytes &&
-           sched_next_start(lanes->sched, lanes_now(), &start)) {
+    while (!atomic_load(&lanes->quiesced) && sched_next_start(lanes->sched, lanes_now(), &start)) {
         struct load load = {0};
         enum status status = load_row(lanes, &start, &load);
         if (status == STATUS_OK) {
@@ -172,7 +197,7 @@ static void attempt_end(struct lanes *lanes, struct flight *flight, struct list 
         sched_outcome(lanes->sched, lanes_now(), flight->run, &result);
     }
     tell_actions(lanes, cut_off ? NULL : flight, changes);
-    lanes->flight_bytes -= flight->size;
+    share_memory(lanes, flight->sink, -(ptrdiff_t)flight->size);
     envelope_unref(flight->attempt.envelope);
     free((char *)outcome->response.at);
     free(flight);

@@ -40,7 +40,7 @@ int64_t sink_tokens_due(const struct sched_sink *sink)
 
 unsigned sink_slots(const struct sched *sched, const struct sched_sink *sink)
 {
-    unsigned limit = sink->policy.concurrency;
+    unsigned limit = sink->crowded ? 1 : sink->policy.concurrency;
     if (sink->ramp > 0 && sink->ramp < limit)
         limit = sink->ramp;
     if (limit > SLOW_SLOTS && is_slow(sched, sink))

@@ -268,7 +268,8 @@ void lanes_committed(void *ctx, struct store_hook *const *hooks, size_t count)
             continue;
         struct parcel *parcel = parcel_new(hooks[i]);
         size_t size = envelope_size(hooks[i]->envelope) + sizeof *parcel;
-        if (atomic_load(&lanes->held_bytes) + size <= lanes->options.max_inflight_bytes) {
+        if (atomic_load(&lanes->held_bytes) + atomic_load(&lanes->flight_bytes) + size <=
+            lanes->options.max_inflight_bytes) {
             atomic_fetch_add(&lanes->held_bytes, size);
             parcel->size = size;
             parcel->envelope = envelope_ref(hooks[i]->envelope);

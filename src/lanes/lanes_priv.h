@@ -57,6 +57,8 @@ struct sink_entry {
     struct lanes_sink is;
     struct lanes_sink_meter meter;
     char last_error[128];
+    size_t flight_bytes;
+    bool crowded;
 };
 
 struct snapshot {
@@ -108,7 +110,7 @@ struct expiry {
 
     struct cache cache;
     atomic_size_t held_bytes; /* of parcels, in boxes and in the cache; the writer's thread adds */
-    size_t flight_bytes;
+    atomic_size_t flight_bytes; /* of attempts under way; the writer's thread looks */
     atomic_size_t inflight;
     bool backlog_full;
 

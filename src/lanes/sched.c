@@ -178,6 +178,15 @@ void sched_sink_set(struct sched *sched, struct sched_time now, uint32_t id,
     sink_arm(sched, sink);
 }
 
+void sched_sink_crowd(struct sched *sched, struct sched_time now, uint32_t id, bool crowded)
+{
+    sched->now = now;
+    struct sched_sink *sink = sink_of(sched, id);
+    sink->crowded = crowded;
+    sink_release(sched, sink);
+    breaker_want_probe(sched, sink);
+}
+
 /* When something of this sink happens by itself next. */
 void sink_arm(struct sched *sched, struct sched_sink *sink)
 {

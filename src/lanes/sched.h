@@ -56,6 +56,8 @@ struct sched_place {
  * the next one or sched_free. */
 void sched_sink_set(struct sched *sched, struct sched_time now, uint32_t sink,
                     const struct sched_policy *policy);
+/* What it has in memory is its share: it starts nothing while something of it runs. */
+void sched_sink_crowd(struct sched *sched, struct sched_time now, uint32_t sink, bool crowded);
 bool sched_sink_known(const struct sched *sched, uint32_t sink);
 /* Every row of it that is not running is dead-lettered with this class (a static text). */
 void sched_sink_retire(struct sched *sched, struct sched_time now, uint32_t sink, const char *cls);

@@ -154,7 +154,7 @@ struct sched_sink {
     struct list runs;
     unsigned running;
     unsigned ramp; /* slots after a breaker closed; 0: as configured */
-    bool last_timed_out;
+    bool last_timed_out, crowded;
     const char *retired; /* the class its rows die of; NULL: it lives */
 
     struct breaker breaker;

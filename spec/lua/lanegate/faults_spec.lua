@@ -62,22 +62,20 @@ end)
 describe("a key of a later version", function()
   says("is refused by its name", [[return {
       scripts = {}, rate_limits = {}, quarantine = {},
-      http = { tls = {}, trusted_proxies = {} }, dispatch = { dlq = {} },
+      http = { tls = {}, trusted_proxies = {} },
       sources = { shop = { dedupe = 'stripe', handshake = 'slack',
         on_verify_failure = 'quarantine', verify = { type = 'stripe', secret = 'x' },
-        sinks = { { type = 'log', rate = 5 }, { type = 'google_pubsub' } } } },
+        sinks = { { type = 'log' }, { type = 'google_pubsub' } } } },
       store = { type = 'none' } }]], {
     "2: quarantine: is not built yet in this version",
     "2: rate_limits: is not built yet in this version",
     "2: scripts: is not built yet in this version",
     "3: http.tls: is not built yet in this version",
     "3: http.trusted_proxies: is not built yet in this version",
-    "3: dispatch.dlq: is not built yet in this version",
     "4: sources.shop.dedupe: is not built yet in this version",
     "4: sources.shop.handshake: is not built yet in this version",
     '5: sources.shop.verify.type: "stripe" is not built yet in this version',
     '5: sources.shop.on_verify_failure: "quarantine" is not built yet in this version',
-    "6: sources.shop.sinks.log.rate: is not built yet in this version",
     '6: sources.shop.sinks.google_pubsub.type: "google_pubsub" is not built yet in this version',
     '7: store.type: "none" is not built yet in this version',
   })
@@ -251,6 +249,13 @@ describe("a sink", function()
     '5: sources.b.sinks.http.method: must be "POST", "PUT" or "PATCH", got "GET"',
     "5: sources.b.sinks.http.url: is refused",
   })
+  says("has a rate that is one",
+    sink "{ type = 'log', rate = 0 },\n{ type = 'log', name = 'b', rate = 1e7 },\n{ type = 'log', name = 'c', rate = '5' }", {
+    "2: sources.shop.sinks.log.rate: must be a number from 0.001 to 1000000, got 0",
+    "3: sources.shop.sinks.b.rate: must be a number from 0.001 to 1000000, got 10000000",
+    '4: sources.shop.sinks.c.rate: must be a number from 0.001 to 1000000, got "5"',
+  })
+  says("may have a rate below one", sink "{ type = 'log', rate = 0.5 }", {})
   says("refuses with statuses that are refusals",
     sink "{ type = 'http', url = 'https://a.b', refused = { 400, 429, 503, '410' } }", {
     "2: sources.shop.sinks.http.refused[2]: must be a status from 400 to 499, but neither 408 nor 429, which ask for another "
