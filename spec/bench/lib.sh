@@ -196,6 +196,11 @@ rate() {
   awk '/^Requests\/sec:/ { print $2 }' "$dir/wrk.out"
 }
 
+# A run that is not counted: Node compiles what is hot while it runs.
+warm() { # ADDRESS PATH
+  (seconds=${WARM_SECONDS:-3} rate "$@") >"$dir/warm.out" 2>&1
+}
+
 # client OPTIONS... ADDRESS PATH: bench_rate_client, whose line field() reads. What it says on stderr is shown.
 client() {
   "$build/spec/bench/bench_rate_client" -c "$connections" "$@" ||
@@ -219,8 +224,9 @@ ms() {
   calc "$1 / 1000" %.1f
 }
 
+# The lower one of the two in the middle, so that it is a figure that was seen.
 median() {
-  printf '%s\n' "$@" | sort -g | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
+  printf '%s\n' "$@" | sort -g | sed -n "$((($# + 1) / 2))p"
 }
 
 # 12345.6 as 12,346

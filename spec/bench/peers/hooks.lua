@@ -1,4 +1,5 @@
 -- What an nginx worker does with a hook: the same facts that Lanegate keeps of it, as one entry of a Redis stream.
+-- luacheck: globals ngx
 local redis = require "nginx.redis" -- lua-resty-redis, as Debian names it
 
 local hooks = {}
