@@ -93,6 +93,12 @@ types.section = { expects = "a table", read = function(check, value, row, place)
   return check:section(value, row.rows, place)
 end }
 
+-- A section whose defaults come from a wider one: see rules.lua.
+types.partial = { expects = "a table", read = function(check, value, row, place)
+  if type(value) ~= "table" then return check.faults:must(place, types.partial.expects, value) or nil end
+  return check:section(value, row.rows, place, { no_defaults = true })
+end }
+
 types.retry = { expects = "a table of waits and bounds, or a list of waits", read = function(check, value, row, place)
   if type(value) ~= "table" then return check.faults:must(place, types.retry.expects, value) or nil end
   if #value == 0 then return check:section(value, row.rows, place, { no_defaults = true }) end

@@ -49,6 +49,8 @@ function walks.section(row, value)
   return section(row.rows, value)
 end
 
+walks.partial = walks.section
+
 function walks.sources(row, value)
   local out = {}
   for name, source in pairs(value) do out[name] = section(row.rows, source) end

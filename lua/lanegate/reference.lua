@@ -20,6 +20,9 @@ Without `--config` it is `./config.lua`, then `/etc/lanegate/config.lua`. Relati
 - Every `_bytes` option takes bytes, or a text such as `"64KiB"`, `"8MiB"`, `"1GiB"`.
 - An option marked *later* is not built yet in this version, and refused.
 
+Beside the gateway's own file: [receivers/](receivers/README.md) has whole receivers that apply each effect once and in order, and
+[alerts.yml](alerts.yml) the rules for Prometheus, each with what to do first when it fires.
+
 This page is made from `lua/lanegate/schema.lua`; a test compares the two.
 ]]
 
@@ -133,6 +136,8 @@ function reference.text()
   heading(out, "retry", "On a sink it goes over the source's, and that over dispatch's, key by key. A list of waits stands "
     .. "for `base_ms` and `max_ms`.")
   table_of(out, schema.retry)
+  heading(out, "dlq", "On a source it goes over dispatch's, key by key.")
+  table_of(out, schema.dlq)
   for _, row in ipairs(schema.rows) do
     if row.type == "sources" then
       heading(out, "sources.NAME", "One provider each, posted to `PREFIX/NAME`.")

@@ -164,6 +164,17 @@ local function retries(check, whole, source, sink, place)
   end
 end
 
+local function dead_letters(check, whole, source)
+  local out = {}
+  for _, level in ipairs { whole.dispatch and whole.dispatch.dlq or {}, source.dlq or {} } do
+    for key, value in pairs(level) do out[key] = value end
+  end
+  for _, row in ipairs(schema.dlq) do
+    if out[row.name] == nil then out[row.name] = check:default(row, { path = "" }) end
+  end
+  source.dlq = out
+end
+
 local function timeouts(check, whole, given, sink, place)
   local outer = whole.dispatch and whole.dispatch.attempt_timeout_ms
   if outer and sink.timeout_ms and member_of(given, "timeout_ms") ~= nil and sink.timeout_ms > outer then
@@ -219,6 +230,7 @@ local function sources(check, given, whole, place)
     local source = whole.sources[name]
     local at = report.member(all, name)
     shared_tenant(check, whole, source, at)
+    dead_letters(check, whole, source)
     local given_sinks = member_of(member_of(given.sources, name), "sinks")
     for i, sink in ipairs(source.sinks or {}) do
       local sink_at = report.member(report.member(at, "sinks"), i, sink.name)

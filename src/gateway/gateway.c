@@ -48,7 +48,7 @@ static size_t not_ready(void *ctx, const char **reasons, size_t max)
     size_t n = 0;
     if (!stats.available && n < max)
         reasons[n++] = "store";
-    if (stats.free_bytes < g->config->store.min_free_bytes && n < max)
+    if (stats.disk_full && n < max)
         reasons[n++] = "disk";
     if (!lanes_progress(g->lanes) && n < max)
         reasons[n++] = "stalled";
@@ -127,6 +127,7 @@ static enum status open_sinks(struct gateway *g, struct error *err)
                                                      .name = sink->name,
                                                      .ordered = sink->order.ordered,
                                                      .sink = open,
+                                                     .dead_retention_ms = source->dlq_retention_ms,
                                                      .policy = sink->policy};
             g->admin_sinks[at] = (struct admin_sink){.id = id,
                                                      .source = source->name,
@@ -172,11 +173,21 @@ static void committed(void *ctx, struct store_hook *const *hooks, size_t count)
 
 static enum status open_store(struct gateway *g, struct error *err)
 {
-    struct store_options options = g->config->store;
+    const struct config *config = g->config;
+    struct store_options options = config->store;
+    struct store_dlq_bound *bounds = mem_zalloc((config->source_count + 1) * sizeof *bounds);
+    for (size_t i = 0; i < config->source_count; i++)
+        bounds[i] = (struct store_dlq_bound){.source = config->sources[i].name,
+                                             .max_rows = config->sources[i].dlq_max_rows,
+                                             .max_bytes = config->sources[i].dlq_max_bytes};
+    options.dlq = bounds;
+    options.dlq_count = config->source_count;
     options.committed = committed;
     options.ctx = g;
     options.metrics = g->metrics;
-    return store_open(&options, &g->store, err);
+    enum status status = store_open(&options, &g->store, err);
+    free(bounds);
+    return status;
 }
 
 static enum status open_front(struct gateway *g, struct error *err)
@@ -203,7 +214,7 @@ static enum status open_front(struct gateway *g, struct error *err)
     http.on_refused = ingest_refused;
     http.ctx = g->ingest;
     http.metrics = g->metrics;
-    return http_open(&http, &g->front, err);
+    return http_bind(&http, &g->front, err);
 }
 
 static enum status open_back(struct gateway *g, struct error *err)
@@ -236,7 +247,7 @@ static enum status open_back(struct gateway *g, struct error *err)
     http.name = "admin";
     http.handler = admin_handle;
     http.ctx = g->admin;
-    return http_open(&http, &g->back, err);
+    return http_bind(&http, &g->back, err);
 }
 
 static void log_listening(const char *event, const struct http_server *server, size_t count)
@@ -245,6 +256,7 @@ static void log_listening(const char *event, const struct http_server *server, s
         log_event(LOG_INFO, event, LOG_STR("address", http_address(server, i)));
 }
 
+/* Everything that can fail on its own account comes before lanes_start, which begins to deliver. */
 static enum status open_all(struct gateway *g, struct buf *faults, struct error *err)
 {
     enum status status = open_store(g, err);
@@ -253,15 +265,23 @@ static enum status open_all(struct gateway *g, struct buf *faults, struct error 
     if (status == STATUS_OK)
         status = open_dispatch(g, err);
     if (status == STATUS_OK)
-        status = lanes_start(g->lanes, err);
+        status = open_back(g, err);
+    if (status == STATUS_OK)
+        status = open_front(g, err);
+    return status;
+}
+
+static enum status start_all(struct gateway *g, struct error *err)
+{
+    enum status status = lanes_start(g->lanes, err);
     g->lanes_run = status == STATUS_OK;
     if (status == STATUS_OK)
         status = store_start(g->store, err);
     g->store_runs = g->lanes_run && status == STATUS_OK;
     if (status == STATUS_OK)
-        status = open_back(g, err);
+        status = http_start(g->back, err);
     if (status == STATUS_OK)
-        status = open_front(g, err);
+        status = http_start(g->front, err);
     if (status == STATUS_OK) {
         log_listening("admin_listening", g->back, g->config->admin.listen_count);
         log_listening("ingest_listening", g->front, g->config->http.listen_count);
@@ -340,12 +360,16 @@ static void end_at_once(int signal)
     _exit(1);
 }
 
-/* The first signal drains; a second one, which nobody waits for any more, ends the process at once. */
-static void let_second_signal_kill(void)
+/* The first signal drains; a second one, which nobody waits for any more, ends the process at once. So does a
+ * drain that a hanging disk would hold for ever: what is synced by then is all that was answered. */
+static void let_signals_kill(const struct config *config)
 {
+    enum { DISK_GRACE_S = 30 };
     struct sigaction action = {.sa_handler = end_at_once};
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
+    sigaction(SIGALRM, &action, NULL);
+    alarm((unsigned)(config->drain_timeout_ms / 1000) + DISK_GRACE_S);
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
@@ -392,11 +416,13 @@ enum status gateway_run(struct config *config, struct buf *faults, struct error 
     raise_file_limit(config);
 
     enum status status = open_all(&g, faults, err);
+    if (status == STATUS_OK)
+        status = start_all(&g, err);
     if (status == STATUS_OK) {
         notify_supervisor("READY=1");
         wait_for_end(&set);
         notify_supervisor("STOPPING=1");
-        let_second_signal_kill();
+        let_signals_kill(config);
         drain(&g);
         log_event(LOG_INFO, "stopped", LOG_INT("pid", getpid()));
     } else {

@@ -87,6 +87,8 @@ struct expiry {
     bool sweeping;
     struct store_dead_filter filter; /* with the cursor */
     uint64_t count;                  /* of this sink */
+struct lanes {
+    struct lanes_options options;
 };
 
     VEC(struct sink_entry) sinks;
@@ -174,6 +176,8 @@ void marks_restore_lanes(struct marks *marks);
 void gauges_open(struct lanes *lanes);
 /* expire.c */
 void expiry_open(struct lanes *lanes);
+/* gauges.c */
+void gauges_open(struct lanes *lanes);
 /* A step of a sweep, when one is due. True: there is more to do. */
 bool expiry_turn(struct lanes *lanes);
 int64_t expiry_due_ms(const struct lanes *lanes);

@@ -85,6 +85,17 @@ describe("a key of a later version", function()
       '1: store.type: "none" keeps no lanes: an ordered sink needs a store' })
 end)
 
+describe("a bound of dead letters", function()
+  says("is judged where it stands", [[return { dispatch = { dlq = { max_row = 5 } },
+      sources = { shop = { dlq = { max_rows = 0, retention_ms = 'soon' }, sinks = { { type = 'log' } } } } }]], {
+    '1: dispatch.dlq.max_row: is not an option here (did you mean "max_rows"?)',
+    "2: sources.shop.dlq.max_rows: must be a whole number from 1 to 1000000000, got 0",
+    '2: sources.shop.dlq.retention_ms: must be milliseconds from 1 to 3162240000000, or a text such as "30s", got "soon"',
+  })
+  says("is no word", "return { dispatch = { dlq = 'none' }, " .. SOURCES .. " }",
+    { '1: dispatch.dlq: must be a table, got "none"' })
+end)
+
 describe("a value", function()
   says("is of the wrong type", [[return {
       data_dir = 5,

@@ -33,7 +33,7 @@ describe("defaults", function()
       ordering = { max_body_bytes = 1048576 },
       egress = { allow_private = {}, allow_http = false },
       sources = { shop = { tenant = "default", verify = { type = "none" }, on_verify_failure = "reject", respond = 201,
-        store_headers = "all", trust_url_tenant = false,
+        store_headers = "all", trust_url_tenant = false, dlq = { max_rows = 1000000, max_bytes = 10737418240 },
         sinks = { { type = "log", name = "log", ordered = false, concurrency = 32,
           retry = { base_ms = 100, max_ms = 300000, give_up_after_ms = 259200000, jitter = true } } } } },
     }, root)
@@ -52,6 +52,15 @@ describe("defaults", function()
     host.terminal = true
     assert.equal("text", root_of("return { " .. SOURCES .. " }", host).log.format)
     assert.equal("json", root_of("return { log = { format = 'json' }, " .. SOURCES .. " }", host).log.format)
+  end)
+end)
+
+describe("bounds of dead letters", function()
+  it("go key by key from the gateway's to the source's", function()
+    local root = root_of([[return { dispatch = { dlq = { max_rows = 5, retention_ms = "30d" } }, sources = {
+      a = { dlq = { max_rows = 7, max_bytes = "1KiB" }, sinks = { { type = 'log' } } }, b = { sinks = { { type = 'log' } } } } }]])
+    assert.same({ max_rows = 7, max_bytes = 1024, retention_ms = 2592000000 }, root.sources.a.dlq)
+    assert.same({ max_rows = 5, max_bytes = 10737418240, retention_ms = 2592000000 }, root.sources.b.dlq)
   end)
 end)
 
