@@ -103,7 +103,7 @@ static int act(int argc, char **argv)
         code = cli_usage(&verb_sinks, "a sink is named source/sink, got \"%s\"", text);
     } else {
         buf_putf(&path, "/v1/sinks/%s/%s/%s", sink.source, sink.sink, name);
-        snprintf(duration, sizeof duration, "%lld", (long long)for_ms);
+        snprintf(duration, sizeof duration, "%lldms", (long long)for_ms);
         client_query(&path, "for", for_ms ? bytes_str(duration) : BYTES_NONE);
         code = act_post(&verb_sinks, &where, &path, reason, json, &answer);
     }
