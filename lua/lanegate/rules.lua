@@ -244,6 +244,29 @@ local function sources(check, given, whole, place)
   end
 end
 
+local function is_any(groups)
+  for i = 1, 8 do
+    if groups[i] ~= 0 and not (i == 6 and groups[i] == 0xffff) then return false end
+  end
+  return true
+end
+
+-- The API and the providers' port can't be one address, nor can one of them be part of the other's "all addresses".
+local function apart(check, whole, place)
+  local listen_at = member_of(whole.admin, "listen")
+  local admin_groups, admin_port = address.listen(listen_at or "")
+  local listens = whole.http and whole.http.listen
+  if not admin_groups or admin_port == 0 or type(listens) ~= "table" then return end
+  for _, listen in ipairs(listens) do
+    local groups, port = address.listen(listen)
+    if groups and port == admin_port
+      and (is_any(groups) or is_any(admin_groups) or table.concat(groups, ":") == table.concat(admin_groups, ":")) then
+      check.faults:add(report.member(report.member(place, "admin"), "listen"),
+        ('"%s" is taken by http.listen ("%s"): must be another port'):format(listen_at, listen))
+    end
+  end
+end
+
 local function admin(check, whole, place)
   if not whole.admin then return end
   local at = report.member(place, "admin")
@@ -309,6 +332,7 @@ end
 function rules.whole(check, given, whole, place)
   store(check, given, place)
   admin(check, whole, place)
+  apart(check, whole, place)
   at_most(check, whole, place, { "http", "max_body_bytes" }, { "http", "max_buffered_bytes" })
   at_most(check, whole, place, { "http", "max_body_bytes" }, { "store", "max_queue_bytes" })
   local breaker = whole.dispatch and whole.dispatch.breaker

@@ -36,7 +36,7 @@ struct config_source {
     int respond;                       /* 200 201 202 204 */
     const struct bytes *store_headers; /* names; NULL: all of them are stored */
     size_t store_header_count;
-    uint64_t dlq_max_rows; /* dead letters */
+    uint64_t dlq_max_rows;                   /* dead letters */
     int64_t dlq_max_bytes, dlq_retention_ms; /* retention 0: they stay */
     const struct config_sink *sinks;
     size_t sink_count;

@@ -77,6 +77,7 @@ void attempt_turn_away(struct attempt *attempt)
 {
     attempt->outcome = (struct outcome){0};
     outcome_set(&attempt->outcome, OUTCOME_TRANSIENT, "shutting down");
+    attempt->outcome.cut_off = true;
     attempt_finish(attempt);
 }
 

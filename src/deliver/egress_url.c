@@ -209,10 +209,15 @@ enum status egress_url_check(const char *url, const struct egress_rules *rules, 
     struct bytes https = after_scheme(url, BYTES("https://")), http = after_scheme(url, BYTES("http://"));
     if (!https.at && !http.at)
         return error_set(err, STATUS_INVALID, "must start with https:// (or http://)");
-    enum status status = check(url, https.at ? https : http, false, rules, err);
-    if (status == STATUS_OK && http.at && !rules->allow_http)
-        return error_set(err, STATUS_REFUSED, "uses plain http; to allow it: egress = { allow_http = true }");
-    return status;
+    static const char plain[] = "uses plain http; to allow it: egress = { allow_http = true }";
+    struct error first;
+    enum status status = check(url, https.at ? https : http, false, rules, &first);
+    bool closed = http.at && !rules->allow_http;
+    if (status == STATUS_REFUSED && closed)
+        return error_set(err, status, "%.300s; and %s", first.text, plain);
+    if (status == STATUS_OK && closed)
+        return error_set(err, STATUS_REFUSED, "%s", plain);
+    return status == STATUS_OK ? status : error_set(err, status, "%s", first.text);
 }
 
 enum status egress_proxy_check(const char *url, const struct egress_rules *rules, struct error *err)

@@ -29,6 +29,7 @@ struct outcome {
     enum outcome_class cls;
     int64_t retry_after_ms; /* class RETRY_AFTER */
     int http_status;        /* 0: no answer */
+    bool cut_off;           /* ended because the process goes down: nobody answered, nothing is spent */
     bool timed_out;
     bool unreachable; /* connect, TLS or name failure, or a time-out: not an answer of the receiver */
     int64_t duration_us;

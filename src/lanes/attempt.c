@@ -155,7 +155,10 @@ void attempts_start(struct lanes *lanes, struct list *changes)
 {
     struct list attempts = LIST_INIT(attempts);
     struct sched_start start;
-    while (!atomic_load(&lanes->quiesced) && sched_next_start(lanes->sched, lanes_now(), &start)) {
+    /* While nothing can be written, outcomes would pile up: no attempt starts. */
+    lanes->store_away = !store_writes(lanes->options.store);
+    while (!lanes->store_away && !atomic_load(&lanes->quiesced) &&
+           sched_next_start(lanes->sched, lanes_now(), &start)) {
         struct load load = {0};
         enum status status = load_row(lanes, &start, &load);
         if (status == STATUS_OK) {
@@ -178,9 +181,7 @@ void attempts_start(struct lanes *lanes, struct list *changes)
 static void attempt_end(struct lanes *lanes, struct flight *flight, struct list *changes)
 {
     const struct outcome *outcome = &flight->attempt.outcome;
-    /* Deliver cut it off because the process goes down: that is no answer of anybody, and costs nothing. */
-    bool cut_off = atomic_load(&lanes->quiesced) && outcome->cls == OUTCOME_TRANSIENT &&
-                   strcmp(outcome->reason, "shutting down") == 0;
+    bool cut_off = outcome->cut_off;
     if (cut_off) {
         sched_put_back(lanes->sched, lanes_now(), flight->run, 0);
     } else {

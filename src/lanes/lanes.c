@@ -19,6 +19,7 @@ enum {
     LANE_COST = 256,               /* bytes, for the share of memory that empty lanes may take */
     PUBLISH_MS = 20,               /* how far the view of the sinks may be behind */
     BEAT_MS = 5000,                /* the loop turns at least that often */
+    STORE_AWAY_MS = 100,           /* and that often while the store can't write */
 };
 
 struct sched_time lanes_now(void)
@@ -103,7 +104,8 @@ static void watch_backlog(struct lanes *lanes)
 
 static int64_t next_turn(struct lanes *lanes)
 {
-    int64_t until_ms = clock_mono_ms() + BEAT_MS, due_ms = sched_next_due(lanes->sched);
+    int64_t until_ms = clock_mono_ms() + (lanes->store_away ? STORE_AWAY_MS : BEAT_MS);
+    int64_t due_ms = sched_next_due(lanes->sched);
     if (due_ms < until_ms)
         until_ms = due_ms;
     if (lanes->dirty && lanes->published_ms + PUBLISH_MS < until_ms)

@@ -76,8 +76,6 @@ struct command {
     enum command_state { COMMAND_WAITS, COMMAND_TAKEN, COMMAND_DONE, COMMAND_REFUSED } state;
 };
 
-struct lanes {
-    struct lanes_options options;
 /* expire.c: dead letters that are older than their sink keeps them */
 struct expiry {
     int64_t every_ms; /* 0: no sink has a retention */
@@ -87,10 +85,10 @@ struct expiry {
     bool sweeping;
     struct store_dead_filter filter; /* with the cursor */
     uint64_t count;                  /* of this sink */
-struct lanes {
-    struct lanes_options options;
 };
 
+struct lanes {
+    struct lanes_options options;
     VEC(struct sink_entry) sinks;
     VEC(int32_t) sink_index; /* by id; -1: not ours */
     struct sched *sched;
@@ -111,10 +109,11 @@ struct lanes {
     bool acts_closed;
 
     struct cache cache;
-    atomic_size_t held_bytes; /* of parcels, in boxes and in the cache; the writer's thread adds */
+    atomic_size_t held_bytes;   /* of parcels, in boxes and in the cache; the writer's thread adds */
     atomic_size_t flight_bytes; /* of attempts under way; the writer's thread looks */
     atomic_size_t inflight;
     bool backlog_full;
+    bool store_away; /* it can't write now */
 
     /* For lookers: written by the lanes thread, under look_lock. */
     pthread_mutex_t look_lock;
@@ -126,10 +125,10 @@ struct lanes {
     int64_t stalled_since_ms; /* monotonic: slots are free, work waits, nothing starts; 0: it moves */
     atomic_int_least64_t beat_ms;
 
-    bool dirty; /* the views are behind */
-    int64_t published_ms;
     struct expiry expiry;
 
+    bool dirty; /* the views are behind */
+    int64_t published_ms;
     int64_t started_ms; /* the last attempt */
     struct snapshot *building;
     size_t building_room, cursor;
@@ -172,16 +171,14 @@ enum status marks_load(struct marks *marks, struct lanes *lanes, struct sched_ti
 int64_t marks_waived_ms(struct marks *marks, const struct store_owed *row);
 void marks_restore_lanes(struct marks *marks);
 
-/* gauges.c */
-void gauges_open(struct lanes *lanes);
 /* expire.c */
 void expiry_open(struct lanes *lanes);
-/* gauges.c */
-void gauges_open(struct lanes *lanes);
 /* A step of a sweep, when one is due. True: there is more to do. */
 bool expiry_turn(struct lanes *lanes);
 int64_t expiry_due_ms(const struct lanes *lanes);
 
+/* gauges.c */
+void gauges_open(struct lanes *lanes);
 void gauges_publish(struct lanes *lanes);
 
 /* act.c: does what operators ask for; and turns away what is left, for good. */

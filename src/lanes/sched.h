@@ -213,11 +213,11 @@ enum sched_answer sched_replay(struct sched *sched, struct sched_time now, const
 /* Gives a row up for good: a dead letter, a held one, or one still waiting. `dead` as above. */
 enum sched_answer sched_discard(struct sched *sched, struct sched_time now, const struct sched_place *place,
                                 uint64_t seq, bool dead);
-/* A replay job rewinds a lane: rows above `frontier` wait, even when the lane has run empty below it, until
- * the job moves the frontier on; UINT64_MAX ends it. */
 /* What the former would answer, with nothing done. */
 enum sched_answer sched_may_discard(struct sched *sched, const struct sched_place *place, uint64_t seq,
                                     bool dead);
+/* A replay job rewinds a lane: rows above `frontier` wait, even when the lane has run empty below it, until
+ * the job moves the frontier on; UINT64_MAX ends it. */
 void sched_rewind(struct sched *sched, struct sched_time now, const struct sched_place *place,
                   uint64_t frontier);
 /* A waiting row moves to another lane (or out of the lanes) of the same sink and tenant, keeping its seq and

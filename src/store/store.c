@@ -251,6 +251,11 @@ void store_set_backlog_full(struct store *store, bool full)
     atomic_store(&store->backlog_full, full);
 }
 
+bool store_writes(const struct store *store)
+{
+    return !atomic_load(&store->undecided) && !atomic_load(&store->failing);
+}
+
 bool store_available(const struct store *store)
 {
     return atomic_load(&store->running) && !atomic_load(&store->draining) &&

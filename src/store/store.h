@@ -105,6 +105,9 @@ void store_set_backlog_full(struct store *store, bool full);
 
 /* Ready for a hook right now? Any thread. */
 bool store_available(const struct store *store);
+/* False while the last write failed or is undecided: outcomes would pile up. A full disk still takes them. Any
+ * thread. */
+bool store_writes(const struct store *store);
 
 enum row_state {
     ROW_PENDING,   /* owed */

@@ -453,7 +453,8 @@ static void codes_of_the_library(void **state)
         {CURLE_SSL_CERTPROBLEM, OUTCOME_CONFIG, false, "TLS files: detail"},
         {CURLE_SSL_CONNECT_ERROR, OUTCOME_TRANSIENT, true, "TLS: detail"},
         {CURLE_URL_MALFORMAT, OUTCOME_CONFIG, false, "url: detail"},
-        {CURLE_OUT_OF_MEMORY, OUTCOME_TRANSIENT, false, "detail"},
+        {CURLE_OUT_OF_MEMORY, OUTCOME_TRANSIENT, false, "a line of the answer's head is too large"},
+        {CURLE_FAILED_INIT, OUTCOME_TRANSIENT, false, "detail"},
         {CURLE_ABORTED_BY_CALLBACK, OUTCOME_TRANSIENT, false, "shutting down"},
     };
     struct sink_options options = trial_options(80);

@@ -192,10 +192,12 @@ void http_outcome(const struct sink_options *options, CURL *easy, CURLcode code,
         of_status(options, seen, outcome);
         break;
     case CURLE_ABORTED_BY_CALLBACK:
-        if (seen->forbidden)
+        if (seen->forbidden) {
             of_egress(seen, outcome);
-        else
+        } else {
             outcome_set(outcome, OUTCOME_TRANSIENT, "shutting down");
+            outcome->cut_off = true;
+        }
         break;
     case CURLE_OPERATION_TIMEDOUT:
         of_timeout(phase_of(easy, seen), seen, timeout_ms, outcome);
@@ -243,6 +245,9 @@ void http_outcome(const struct sink_options *options, CURL *easy, CURLcode code,
     case CURLE_SEND_ERROR:
     case CURLE_PARTIAL_FILE:
         of_broken(phase_of(easy, seen), easy, seen, outcome);
+        break;
+    case CURLE_OUT_OF_MEMORY: /* its word for a line beyond its own bound */
+        outcome_set(outcome, OUTCOME_TRANSIENT, "a line of the answer's head is too large");
         break;
     default:
         outcome_set(outcome, OUTCOME_TRANSIENT, "%s",
