@@ -96,6 +96,14 @@ describe("a bound of dead letters", function()
     { '1: dispatch.dlq: must be a table, got "none"' })
 end)
 
+describe("the API's address", function()
+  says("is not the providers' one", "return { http = { listen = '127.0.0.1:4000' }, admin = { listen = '127.0.0.1:4000' }, "
+    .. SOURCES .. " }",
+    { '1: admin.listen: "127.0.0.1:4000" is taken by http.listen ("127.0.0.1:4000"): must be another port' })
+  says("is not part of all addresses", "return { http = { listen = { '[::1]:5000', '0.0.0.0:4002' } }, " .. SOURCES .. " }",
+    { '1: admin.listen: "127.0.0.1:4002" is taken by http.listen ("0.0.0.0:4002"): must be another port' })
+end)
+
 describe("a value", function()
   says("is of the wrong type", [[return {
       data_dir = 5,
