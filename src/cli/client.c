@@ -164,6 +164,8 @@ static int refused(const struct client *client, long status, const struct buf *b
         failed(client, code, "an attempt is running: nothing was done; try again when it has ended");
     else if (strcmp(error, "busy") == 0 || strcmp(error, "draining") == 0)
         failed(client, code, "the gateway is %s: nothing was done", error);
+    else if (strcmp(error, "backlog_full") == 0)
+        failed(client, code, "the gateway has more to deliver than its memory takes now; go on later");
     else if (status == 503)
         failed(client, code, "the gateway can't read its store now (%s); its log says why", error);
     else
@@ -263,12 +265,24 @@ int client_list(struct client *client, const char *path, const char *array, int6
     }
 }
 
-int client_post(struct client *client, const char *path, json_t **out)
+static int act(struct client *client, const char *method, const char *path, json_t **out)
 {
     curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, "");
+    curl_easy_setopt(client->curl, CURLOPT_CUSTOMREQUEST, method);
     curl_easy_setopt(client->curl, CURLOPT_TIMEOUT_MS, (long)ACT_TIMEOUT_MS);
     int code = client_get(client, path, out);
+    curl_easy_setopt(client->curl, CURLOPT_CUSTOMREQUEST, NULL);
     curl_easy_setopt(client->curl, CURLOPT_HTTPGET, 1L);
     curl_easy_setopt(client->curl, CURLOPT_TIMEOUT_MS, (long)TIMEOUT_MS);
     return code;
+}
+
+int client_post(struct client *client, const char *path, json_t **out)
+{
+    return act(client, "POST", path, out);
+}
+
+int client_delete(struct client *client, const char *path, json_t **out)
+{
+    return act(client, "DELETE", path, out);
 }

@@ -46,6 +46,7 @@ int client_get_bytes(struct client *client, const char *path, struct buf *out);
 
 /* POST, with everything in the path's query. */
 int client_post(struct client *client, const char *path, json_t **out);
+int client_delete(struct client *client, const char *path, json_t **out);
 
 /* A list, page after page until it has `limit` entries of member `array` or ends: one document in the API's
  * shape, with the next_cursor behind its last page. `path` has no limit and no cursor of its own. */

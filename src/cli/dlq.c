@@ -1,5 +1,8 @@
 /* lanegate dlq: the dead letters, what was given up on. */
-#include "cli/lane_name.h"
+#include <string.h>
+
+#include "cli/dlq_act.h"
+#include "cli/dlq_filter.h"
 #include "cli/show.h"
 
 static const struct grid_column columns[] = {{"DEAD FOR", true}, {"TENANT", false}, {"LANE", false},
@@ -28,90 +31,88 @@ static void print(const json_t *answer)
 
 static int list(int argc, char **argv)
 {
-    struct client_where where = {0};
-    const char *tenant = NULL, *source = NULL, *sink = NULL, *lane = NULL, *class = NULL, *since = NULL,
-               *until = NULL, *cursor = NULL;
+    struct dlq_filter filter = {0};
+    const char *cursor = NULL;
     int64_t limit = 100;
     bool json = false;
-    const struct arg args[] = {CLIENT_ARGS(where),
-                               {"tenant", ARG_TEXT, {.text = &tenant}},
-                               {"source", ARG_TEXT, {.text = &source}},
-                               {"sink", ARG_TEXT, {.text = &sink}},
-                               {"lane", ARG_TEXT, {.text = &lane}},
-                               {"class", ARG_TEXT, {.text = &class}},
-                               {"since", ARG_TEXT, {.text = &since}},
-                               {"until", ARG_TEXT, {.text = &until}},
+    const struct arg args[] = {DLQ_FILTER_ARGS(filter),
                                {"limit", ARG_COUNT, {.number = &limit}},
                                {"cursor", ARG_TEXT, {.text = &cursor}},
                                {"json", ARG_FLAG, {.flag = &json}},
                                {0}};
-    const char *rest[1];
-    size_t count;
-    int code = cli_args(&verb_dlq, argc, argv, args, rest, 1, &count);
-    if (code != CLI_OK)
-        return code;
-    struct lane_name name = {0};
-    if (count && (source || sink || lane))
-        return cli_usage(&verb_dlq, "either %s or --source, --sink and --lane", rest[0]);
-    if (count && !lane_name_parse(rest[0], &name))
-        return cli_usage(&verb_dlq, "a lane is named source/sink/key, got \"%s\"", rest[0]);
-
     struct buf path = {0};
-    char since_ms[24], until_ms[24];
     buf_puts(&path, "/v1/dlq");
-    client_query(&path, "tenant", bytes_str(tenant));
-    client_query(&path, "source", bytes_str(count ? name.source : source));
-    client_query(&path, "sink", bytes_str(count ? name.sink : sink));
-    client_query(&path, "key", name.has_key ? buf_bytes(&name.key) : BYTES_NONE);
-    client_query(&path, "lane", bytes_str(lane));
-    client_query(&path, "class", bytes_str(class));
-    client_query(&path, "since", bytes_str(show_moment(since, since_ms)));
-    client_query(&path, "until", bytes_str(show_moment(until, until_ms)));
-    lane_name_free(&name);
-
-    code = show_listing(&(struct listing){.verb = &verb_dlq,
-                                          .where = &where,
-                                          .path = path.at,
-                                          .array = "entries",
-                                          .limit = limit,
-                                          .cursor = cursor,
-                                          .json = json,
-                                          .print = print});
+    int code = dlq_filter_read(argc, argv, args, &filter, &path);
+    if (code == CLI_OK)
+        code = show_listing(&(struct listing){.verb = &verb_dlq,
+                                              .where = &filter.where,
+                                              .path = path.at,
+                                              .array = "entries",
+                                              .limit = limit,
+                                              .cursor = cursor,
+                                              .json = json,
+                                              .print = print});
     buf_free(&path);
     return code;
 }
 
 static int run(int argc, char **argv)
 {
-    if (argc > 1 && strcmp(argv[1], "list") == 0)
-        return list(argc - 1, argv + 1);
+    static const struct {
+        const char *name;
+        int (*run)(int argc, char **argv);
+    } acts[] = {{"list", list}, {"show", dlq_show}, {"replay", dlq_replay}, {"discard", dlq_discard}};
+    for (size_t i = 0; argc > 1 && i < sizeof acts / sizeof acts[0]; i++)
+        if (strcmp(argv[1], acts[i].name) == 0)
+            return acts[i].run(argc - 1, argv + 1);
     if (argc > 1)
-        return cli_usage(&verb_dlq, "no act \"%s\"; there is list", argv[1]);
-    return cli_usage(&verb_dlq, "what to do is missing: list");
+        return cli_usage(&verb_dlq, "no act \"%s\"; there are list, show, replay and discard", argv[1]);
+    return cli_usage(&verb_dlq, "what to do is missing: list, show, replay or discard");
 }
 
 const struct cli_verb verb_dlq = {
     .name = "dlq",
     .summary = "the dead letters: what was given up on, and why",
-    .help = "usage: lanegate dlq list [SOURCE[/SINK[/KEY]]] [options]\n"
-            "\n"
-            "Lists dead letters, oldest hook first. A lane goes on behind one in state dead, and waits "
-            "behind one\n"
-            "in state held.\n"
-            "\n"
-            "  SOURCE/SINK/KEY  of one lane, named as it is shown; SOURCE/SINK of all lanes of a sink\n"
-            "  --tenant NAME    of one tenant\n"
-            "  --source NAME    of one source\n"
-            "  --sink NAME      of sinks of that name\n"
-            "  --lane ID        of the lane with that id (32 hex digits)\n"
-            "  --class CLASS    refused, exhausted, ...\n"
-            "  --since TIME     that died since then: an age (30m, 2d), unix milliseconds, or a time like\n"
-            "  --until TIME     2026-07-01T12:00:00Z; and before that\n"
-            "  --limit N        at most N (100)\n"
-            "  --cursor TEXT    go on where an earlier list ended\n"
-            "  --json           the API's JSON, one document\n" CLIENT_HELP "\n"
-            "examples:\n"
-            "  lanegate dlq list stripe/billing --class exhausted --since 2h\n"
-            "  lanegate dlq list --json | jq -r '.entries[].id'\n",
+    .help =
+        "usage: lanegate dlq list [SOURCE[/SINK[/KEY]] | ID] [options]\n"
+        "       lanegate dlq show ID [options]\n"
+        "       lanegate dlq replay|discard [SOURCE[/SINK[/KEY]] | ID] [options]\n"
+        "\n"
+        "list shows dead letters, oldest hook first. A lane goes on behind one in state dead, and waits\n"
+        "behind one in state held.\n"
+        "\n"
+        "  SOURCE/SINK/KEY  of one lane, named as it is shown; SOURCE/SINK of all lanes of a sink\n"
+        "  ID               of one hook\n"
+        "  --tenant NAME    of one tenant\n"
+        "  --source NAME    of one source\n"
+        "  --sink NAME      of sinks of that name\n"
+        "  --lane ID        of the lane with that id (32 hex digits)\n"
+        "  --class CLASS    refused, exhausted, ...\n"
+        "  --since TIME     that died since then: an age (30m, 2d), unix milliseconds, or a time like\n"
+        "  --until TIME     2026-07-01T12:00:00Z; and before that\n"
+        "  --limit N        list: at most N (100)\n"
+        "  --cursor TEXT    list: go on where an earlier list ended\n"
+        "\n"
+        "show prints the dead letters of one hook, with its last failures and what the receiver answered.\n"
+        "\n"
+        "replay makes them owed again, with a fresh budget. A hook keeps its place: it goes before newer\n"
+        "ones of its lane that still wait. Where newer ones were delivered already it comes late; how many\n"
+        "those are is said before anything is done. A lane that one of them holds goes on with it.\n"
+        "\n"
+        "discard gives them up for good. A lane that one of them holds goes on with the next.\n"
+        "\n"
+        "Both count first, and ask on a terminal. They take the filters of list, and:\n"
+        "\n"
+        "  --all            where there is no filter: every dead letter\n"
+        "  --dry-run        count, and do nothing\n"
+        "  --yes            do not ask; needed where there is no terminal\n"
+        "  --reason TEXT    why, for the audit table\n"
+        "\n"
+        "all:\n"
+        "  --json           the API's JSON, one document\n" CLIENT_HELP "\n"
+        "examples:\n"
+        "  lanegate dlq list stripe/billing --class exhausted --since 2h\n"
+        "  lanegate dlq replay stripe/billing/cus_NffrFeUfNV2Hib --dry-run\n"
+        "  lanegate dlq discard --source shop --until 30d --yes --reason 'older than the books'\n",
     .run = run,
 };

@@ -1,6 +1,7 @@
 #include "cli/hook_show.h"
 
 #include <stdbool.h>
+#include <string.h>
 #include <strings.h>
 
 #include "cli/show.h"
@@ -56,6 +57,42 @@ static void print_rows(const json_t *hook, FILE *out)
         grid_print(table, out, grid_width(out));
     else
         fputs("none: every sink's filter left this hook out\n", out);
+    grid_free(table);
+}
+
+static const struct grid_column attempt_columns[] = {{"SINK", false},    {"ATTEMPT", true}, {"AT", false},
+                                                     {"CLASS", false},   {"TOOK", true},    {"REASON", false},
+                                                     {"RESPONSE", false}};
+
+/* Text on one line; of other bytes, that there were some. */
+static void cell_response(struct grid *table, const json_t *attempt)
+{
+    const char *encoding = show_text(attempt, "response_encoding");
+    if (strcmp(encoding, "base64") == 0)
+        grid_cell(table, "(no text; base64 %s)", show_text(attempt, "response"));
+    else
+        grid_cell(table, "%s", show_text(attempt, "response"));
+}
+
+void hook_show_attempts(const json_t *attempts, FILE *out)
+{
+    struct grid *table = grid_new(attempt_columns, sizeof attempt_columns / sizeof attempt_columns[0]);
+    size_t i;
+    const json_t *attempt;
+    json_array_foreach(json_object_get(attempts, "attempts"), i, attempt)
+    {
+        show_cell_text(table, attempt, "sink");
+        show_cell_int(table, attempt, "attempt");
+        show_cell_time(table, show_int(attempt, "at"));
+        show_cell_text(table, attempt, "class");
+        grid_cell(table, "%lld ms", (long long)(show_int(attempt, "duration_us") / 1000));
+        show_cell_text(table, attempt, "reason");
+        cell_response(table, attempt);
+    }
+    if (i > 0) {
+        fputs("\nlast failures\n", out);
+        grid_print(table, out, grid_width(out));
+    }
     grid_free(table);
 }
 

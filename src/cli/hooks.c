@@ -1,7 +1,9 @@
 /* lanegate hooks: what came in, and what became of it. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/client.h"
+#include "cli/confirm.h"
 #include "cli/hook_show.h"
 #include "cli/show.h"
 #include "util/jsonw.h"
@@ -83,6 +85,17 @@ static int list(int argc, char **argv)
     return code;
 }
 
+static int check_id(const char *act, const char *id)
+{
+    struct uuid uuid;
+    if (!id)
+        return cli_usage(&verb_hooks, "%s needs the id of a hook", act);
+    if (!uuid_parse(bytes_str(id), &uuid))
+        return cli_usage(&verb_hooks, "an id looks like 01890a5d-ac96-774b-bcce-b302099a8057, got \"%s\"",
+                         id);
+    return CLI_OK;
+}
+
 /* The request as it came: the envelope's head, then the body from its own address. */
 static int show_raw(struct client *client, const json_t *hook)
 {
@@ -98,6 +111,64 @@ static int show_raw(struct client *client, const json_t *hook)
     return code;
 }
 
+/* With its last failures, which in JSON are its member "failures". */
+static int show_whole(struct client *client, json_t *hook, bool json)
+{
+    json_t *attempts = NULL;
+    char *path = mem_format("/v1/hooks/%s/attempts", show_text(hook, "id"));
+    int code = client_get_list(client, path, "attempts", &attempts);
+    if (code == CLI_OK && json) {
+        json_object_set(hook, "failures", json_object_get(attempts, "attempts"));
+        show_json(hook);
+    } else if (code == CLI_OK) {
+        hook_show(hook, stdout);
+        hook_show_attempts(attempts, stdout);
+    }
+    json_decref(attempts);
+    free(path);
+    return code;
+}
+
+static int erase(int argc, char **argv)
+{
+    struct client_where where = {0};
+    bool json = false, yes = false;
+    const char *reason = NULL, *id = NULL;
+    const struct arg args[] = {CLIENT_ARGS(where),
+                               {"reason", ARG_TEXT, {.text = &reason}},
+                               {"yes", ARG_FLAG, {.flag = &yes}},
+                               {"json", ARG_FLAG, {.flag = &json}},
+                               {0}};
+    size_t count;
+    int code = cli_args(&verb_hooks, argc, argv, args, &id, 1, &count);
+    if (code == CLI_OK)
+        code = check_id("erase", id);
+    if (code == CLI_OK)
+        code = cli_confirm(&verb_hooks, yes, "erase hook %s for good, delivered or not", id);
+    if (code != CLI_OK)
+        return code;
+
+    struct client *client = NULL;
+    json_t *answer = NULL;
+    struct buf path = {0};
+    buf_putf(&path, "/v1/hooks/%s", id);
+    client_query(&path, "reason", bytes_str(reason));
+    code = client_open(&verb_hooks, &where, &client);
+    if (code == CLI_OK)
+        code = client_delete(client, path.at, &answer);
+    if (code == CLI_OK && json)
+        show_json(answer);
+    else if (code == CLI_OK)
+        printf("erased hook %s and its %lld deliveries%s\n", id, (long long)show_int(answer, "rows"),
+               json_is_true(json_object_get(answer, "log_emptied"))
+                   ? ""
+                   : "; the store's log still has to be emptied, which goes on");
+    json_decref(answer);
+    client_close(client);
+    buf_free(&path);
+    return code;
+}
+
 static int show(int argc, char **argv)
 {
     struct client_where where = {0};
@@ -109,14 +180,11 @@ static int show(int argc, char **argv)
     int code = cli_args(&verb_hooks, argc, argv, args, &id, 1, &count);
     if (code != CLI_OK)
         return code;
-    if (!count)
-        return cli_usage(&verb_hooks, "show needs the id of a hook");
     if (json && raw)
         return cli_usage(&verb_hooks, "either --json or --raw");
-    struct uuid uuid;
-    if (!uuid_parse(bytes_str(id), &uuid))
-        return cli_usage(&verb_hooks, "an id looks like 01890a5d-ac96-774b-bcce-b302099a8057, got \"%s\"",
-                         id);
+    code = check_id("show", id);
+    if (code != CLI_OK)
+        return code;
 
     struct client *client = NULL;
     json_t *hook = NULL;
@@ -126,10 +194,8 @@ static int show(int argc, char **argv)
         code = client_get(client, path, &hook);
     if (code == CLI_OK && raw)
         code = show_raw(client, hook);
-    else if (code == CLI_OK && json)
-        show_json(hook);
     else if (code == CLI_OK)
-        hook_show(hook, stdout);
+        code = show_whole(client, hook, json);
     json_decref(hook);
     client_close(client);
     free(path);
@@ -142,36 +208,49 @@ static int run(int argc, char **argv)
         return list(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "show") == 0)
         return show(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "erase") == 0)
+        return erase(argc - 1, argv + 1);
     if (argc > 1)
-        return cli_usage(&verb_hooks, "no act \"%s\"; there are list and show", argv[1]);
-    return cli_usage(&verb_hooks, "what to do is missing: list or show");
+        return cli_usage(&verb_hooks, "no act \"%s\"; there are list, show and erase", argv[1]);
+    return cli_usage(&verb_hooks, "what to do is missing: list, show or erase");
 }
 
 const struct cli_verb verb_hooks = {
     .name = "hooks",
     .summary = "what came in, and what became of it",
-    .help = "usage: lanegate hooks list [options]\n"
-            "       lanegate hooks show ID [--raw] [options]\n"
-            "\n"
-            "list shows accepted hooks, newest first, and how many of their deliveries are done.\n"
-            "\n"
-            "  --tenant NAME    of one tenant\n"
-            "  --source NAME    of one source\n"
-            "  --since TIME     received since then: an age (30m, 2d), unix milliseconds, or a time like\n"
-            "  --until TIME     2026-07-01T12:00:00Z; and before that\n"
-            "  --dedupe-key KEY with that key, percent-encoded as it is shown\n"
-            "  --state STATE    with a delivery that is pending, done, dead, held or discarded\n"
-            "  --limit N        at most N (100)\n"
-            "  --cursor TEXT    go on where an earlier list ended\n"
-            "\n"
-            "show prints one hook: its envelope, and each delivery with lane, state and last error.\n"
-            "\n"
-            "  --raw            the request as raw HTTP instead: head, blank line, body (scope payload)\n"
-            "\n"
-            "both:\n"
-            "  --json           the API's JSON, one document\n" CLIENT_HELP "\n"
-            "examples:\n"
-            "  lanegate hooks list --source stripe --since 1h --state dead\n"
-            "  lanegate hooks show 01890a5d-ac96-774b-bcce-b302099a8057 --raw > hook.http\n",
+    .help =
+        "usage: lanegate hooks list [options]\n"
+        "       lanegate hooks show ID [--raw] [options]\n"
+        "       lanegate hooks erase ID [--yes] [--reason TEXT] [options]\n"
+        "\n"
+        "list shows accepted hooks, newest first, and how many of their deliveries are done.\n"
+        "\n"
+        "  --tenant NAME    of one tenant\n"
+        "  --source NAME    of one source\n"
+        "  --since TIME     received since then: an age (30m, 2d), unix milliseconds, or a time like\n"
+        "  --until TIME     2026-07-01T12:00:00Z; and before that\n"
+        "  --dedupe-key KEY with that key, percent-encoded as it is shown\n"
+        "  --state STATE    with a delivery that is pending, done, dead, held or discarded\n"
+        "  --limit N        at most N (100)\n"
+        "  --cursor TEXT    go on where an earlier list ended\n"
+        "\n"
+        "show prints one hook: its envelope, each delivery with lane, state and last error, and the last\n"
+        "ten failures of each with what the receiver answered (scope payload).\n"
+        "\n"
+        "  --raw            the request as raw HTTP instead: head, blank line, body (scope payload)\n"
+        "\n"
+        "erase removes one hook for good, delivered or not: its deliveries, failures, headers and body are\n"
+        "overwritten in the store's files. Not while an attempt of it is running. What remains: the line in\n"
+        "the audit table, which has its id; what receivers got; backups, and what a file system or a disk\n"
+        "keeps of blocks that were overwritten.\n"
+        "\n"
+        "  --yes            do not ask; needed where there is no terminal\n"
+        "  --reason TEXT    why, for the audit table\n"
+        "\n"
+        "all:\n"
+        "  --json           the API's JSON, one document\n" CLIENT_HELP "\n"
+        "examples:\n"
+        "  lanegate hooks list --source stripe --since 1h --state dead\n"
+        "  lanegate hooks show 01890a5d-ac96-774b-bcce-b302099a8057 --raw > hook.http\n",
     .run = run,
 };
