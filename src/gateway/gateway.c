@@ -1,16 +1,15 @@
 /* Opens the rooms in the order of flow, waits for a signal, closes them in reverse. */
 #include "gateway/gateway.h"
 
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "admin/admin.h"
 #include "gateway/guard.h"
 #include "gateway/notify.h"
+#include "gateway/process.h"
 #include "ingest/ingest.h"
 #include "lanes/lanes.h"
 #include "util/check.h"
@@ -352,77 +351,22 @@ static void close_all(struct gateway *g)
     config_unref(g->config);
 }
 
-/* ---- signals ---- */
-
-static void end_at_once(int signal)
-{
-    (void)signal;
-    _exit(1);
-}
-
-/* The first signal drains; a second one, which nobody waits for any more, ends the process at once. So does a
- * drain that a hanging disk would hold for ever: what is synced by then is all that was answered. */
-static void let_signals_kill(const struct config *config)
-{
-    enum { DISK_GRACE_S = 30 };
-    struct sigaction action = {.sa_handler = end_at_once};
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGALRM, &action, NULL);
-    alarm((unsigned)(config->drain_timeout_ms / 1000) + DISK_GRACE_S);
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-}
-
-static void wait_for_end(const sigset_t *set)
-{
-    for (;;) {
-        int signal = 0;
-        CHECK(sigwait(set, &signal) == 0);
-        if (signal == SIGTERM || signal == SIGINT)
-            return;
-        log_event(LOG_WARN, "reload_ignored",
-                  LOG_STR("reason", "reload is not built yet in this version; restart to apply"));
-    }
-}
-
-/* Every client and every running attempt is a file descriptor: takes what the system lets us have. */
-static void raise_file_limit(const struct config *config)
-{
-    enum { OWN_FILES = 128 };
-    rlim_t wanted = (rlim_t)config->http.max_connections + config->dispatch_concurrency + OWN_FILES;
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
-        return;
-    limit.rlim_cur = limit.rlim_max == RLIM_INFINITY || limit.rlim_max > wanted ? wanted : limit.rlim_max;
-    if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < wanted)
-        log_event(LOG_WARN, "file_limit_low", LOG_INT("limit", limit.rlim_cur), LOG_INT("wanted", wanted),
-                  LOG_STR("do", "raise the limit of open files (ulimit -n, LimitNOFILE=)"));
-}
+/* A sync that hangs can't be interrupted; what was answered is synced, so ending is safe. */
+enum { DISK_GRACE_MS = 30000 };
 
 enum status gateway_run(struct config *config, struct buf *faults, struct error *err)
 {
     struct gateway g = {.config = config_ref(config), .metrics = metrics_new()};
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    raise_file_limit(config);
+    process_settle(config);
 
     enum status status = open_all(&g, faults, err);
     if (status == STATUS_OK)
         status = start_all(&g, err);
     if (status == STATUS_OK) {
         notify_supervisor("READY=1");
-        wait_for_end(&set);
+        process_wait_for_end();
         notify_supervisor("STOPPING=1");
-        let_signals_kill(config);
+        process_end_by(config->drain_timeout_ms + DISK_GRACE_MS);
         drain(&g);
         log_event(LOG_INFO, "stopped", LOG_INT("pid", getpid()));
     } else {

@@ -1,0 +1,86 @@
+#include "gateway/process.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "util/check.h"
+#include "util/log.h"
+
+/* Every client and every running attempt is a file descriptor: takes what the system lets us have. */
+static void raise_file_limit(const struct config *config)
+{
+    enum { OWN_FILES = 128 };
+    rlim_t wanted = (rlim_t)config->http.max_connections + config->dispatch_concurrency + OWN_FILES;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+        return;
+    limit.rlim_cur = limit.rlim_max == RLIM_INFINITY || limit.rlim_max > wanted ? wanted : limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < wanted)
+        log_event(LOG_WARN, "file_limit_low", LOG_INT("limit", limit.rlim_cur), LOG_INT("wanted", wanted),
+                  LOG_STR("do", "raise the limit of open files (ulimit -n, LimitNOFILE=)"));
+}
+
+/* Hooks are made on one thread and freed on another, thousands at a time: with the allocator's defaults each
+ * batch shrinks a heap and the next one grows it again, a fifth of the processor time of a hook (DECISIONS).
+ */
+static void keep_heaps(void)
+{
+    enum { TRIM_BYTES = 64 << 20, PAD_BYTES = 1 << 20 };
+    mallopt(M_TRIM_THRESHOLD, TRIM_BYTES);
+    mallopt(M_TOP_PAD, PAD_BYTES);
+}
+
+static sigset_t awaited(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    return set;
+}
+
+void process_settle(const struct config *config)
+{
+    sigset_t set = awaited();
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    raise_file_limit(config);
+    keep_heaps();
+}
+
+void process_wait_for_end(void)
+{
+    const sigset_t set = awaited();
+    for (;;) {
+        int signal = 0;
+        CHECK(sigwait(&set, &signal) == 0);
+        if (signal == SIGTERM || signal == SIGINT)
+            return;
+        log_event(LOG_WARN, "reload_ignored",
+                  LOG_STR("reason", "reload is not built yet in this version; restart to apply"));
+    }
+}
+
+static void end_at_once(int signal)
+{
+    (void)signal;
+    _exit(1);
+}
+
+void process_end_by(int64_t within_ms)
+{
+    struct sigaction action = {.sa_handler = end_at_once};
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGALRM, &action, NULL);
+    alarm((unsigned)(within_ms / 1000 + 1));
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
