@@ -236,9 +236,21 @@ void sched_sink_retire(struct sched *sched, struct sched_time now, uint32_t id, 
 
 /* ---- rows ---- */
 
+/* An idle lane keeps a time where others keep their run. */
 static bool is_running(const struct lane *lane, uint64_t seq)
 {
-    return lane->run && lane->run->seq == seq;
+    return lane->phase == PHASE_RUNNING && lane->run->seq == seq;
+}
+
+/* A higher seq of the lane was delivered, or sent with nobody knowing what became of it: a receiver may have
+ * applied it, and would drop this one unless it says that it is late. */
+static bool higher_was_sent(const struct lane *lane, uint64_t seq)
+{
+    bool sent = lane->highest_ok > seq || (lane->run && lane->run->seq > seq);
+    const struct note *note = lane->notes ? lane->notes->prev : NULL;
+    for (; note && note->seq > seq && !sent; note = note == lane->notes ? NULL : note->prev)
+        sent = note->attempts > 0;
+    return sent;
 }
 
 enum sched_answer sched_replay(struct sched *sched, struct sched_time now, const struct sched_place *place,

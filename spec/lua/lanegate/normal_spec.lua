@@ -58,7 +58,8 @@ end)
 describe("bounds of dead letters", function()
   it("go key by key from the gateway's to the source's", function()
     local root = root_of([[return { dispatch = { dlq = { max_rows = 5, retention_ms = "30d" } }, sources = {
-      a = { dlq = { max_rows = 7, max_bytes = "1KiB" }, sinks = { { type = 'log' } } }, b = { sinks = { { type = 'log' } } } } }]])
+      a = { dlq = { max_rows = 7, max_bytes = "1KiB" }, sinks = { { type = 'log' } } },
+      b = { sinks = { { type = 'log' } } } } }]])
     assert.same({ max_rows = 7, max_bytes = 1024, retention_ms = 2592000000 }, root.sources.a.dlq)
     assert.same({ max_rows = 5, max_bytes = 10737418240, retention_ms = 2592000000 }, root.sources.b.dlq)
   end)

@@ -32,6 +32,7 @@ static struct metrics *metrics;
 static uint32_t sink_id;
 static struct lanes_options options;
 static struct sched_policy policy;
+static int64_t dead_retention_ms;
 
 /* Answers by key: the one that is sick gets `sick_answer`; -1 hangs until it is well. */
 static _Atomic(const char *) sick_key;
@@ -86,6 +87,7 @@ static void rise(void)
     static struct lanes_sink lanes_sink;
     lanes_sink = (struct lanes_sink){
         .id = sink_id, .source = "shop", .name = "billing", .ordered = true, .sink = sink, .policy = policy};
+    lanes_sink.dead_retention_ms = dead_retention_ms;
     options.store = store;
     options.deliver = deliver;
     options.sinks = &lanes_sink;
@@ -113,6 +115,7 @@ static int setup(void **state)
 {
     (void)state;
     dir = rig_make_dir();
+    dead_retention_ms = 0;
     atomic_store(&sick_key, NULL);
     atomic_store(&sick_status, 500);
     receiver = receiver_open(answers, NULL, NULL);
@@ -332,6 +335,109 @@ static void a_stop_in_the_middle_of_an_attempt_spends_nothing(void **state)
     check_order(2);
 }
 
+/* ---- dead letters and erasing ---- */
+
+static bool take_row(void *ctx, const struct store_row_view *row)
+{
+    struct lanes_row *out = ctx;
+    *out = (struct lanes_row){.seq = row->seq,
+                              .sink = row->sink,
+                              .tenant = row->tenant,
+                              .state = row->state,
+                              .ordered = row->ordered,
+                              .late = row->late,
+                              .received_ms = row->received_at_ms};
+    memcpy(out->lane, row->lane, sizeof out->lane);
+    return true;
+}
+
+/* As the store has it now. */
+static struct lanes_row row_of(uint64_t seq)
+{
+    struct store_reader *reader;
+    struct error err;
+    struct lanes_row row;
+    assert_true(store_flush(store));
+    assert_int_equal(store_reader_open(store, &reader, &err), STATUS_OK);
+    assert_int_equal(store_row_of(reader, seq, sink_id, take_row, &row), STATUS_OK);
+    store_reader_close(reader);
+    return row;
+}
+
+static void an_erased_row_leaves_its_lane(void **state)
+{
+    (void)state;
+    fall();
+    policy.retry.max_attempts = 1;
+    rise();
+    atomic_store(&sick_key, "k0");
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(put("k0"), STATUS_OK);
+    assert_true(RIG_WAIT(look().held == 1));
+    struct lanes_row rows[] = {row_of(1), row_of(2)};
+    assert_int_equal(rows[0].state, ROW_HELD);
+    assert_int_equal(rows[1].state, ROW_PENDING);
+    assert_int_equal(lanes_erase(lanes, &rows[1], 1), LANES_DONE);
+    assert_int_equal(lanes_erase(lanes, &rows[1], 1), LANES_NOTHING); /* it is gone already */
+    assert_int_equal(store_erase(store, 2), STATUS_OK);
+    atomic_store(&sick_key, NULL);
+    assert_int_equal(lanes_erase(lanes, &rows[0], 1), LANES_DONE); /* and the lane goes on */
+    assert_true(RIG_WAIT(look().pending == 0 && look().running == 0));
+    assert_int_equal(receiver_requests(receiver), 2);
+    assert_string_equal(received_header(receiver_request(receiver, 2), "x-lanegate-seq"), "3");
+    struct lanes_row done = row_of(3);
+    done.state = ROW_PENDING; /* as it was a moment ago */
+    assert_int_equal(lanes_erase(lanes, &done, 1), LANES_NOTHING);
+    assert_true(RIG_WAIT(look().dead == 0));
+}
+
+/* All of a hook, or none of it. */
+static void one_row_that_is_gone_keeps_the_others(void **state)
+{
+    (void)state;
+    fall();
+    policy.retry.max_attempts = 1;
+    rise();
+    atomic_store(&sick_key, "k0");
+    assert_int_equal(put("k0"), STATUS_OK);
+    assert_true(RIG_WAIT(look().held == 1));
+    struct lanes_row rows[] = {row_of(1), row_of(1)};
+    rows[1].seq = 99;
+    rows[1].state = ROW_PENDING;
+    assert_int_equal(lanes_erase(lanes, rows, 2), LANES_NOTHING);
+    assert_int_equal(look().held, 1);
+    assert_int_equal(row_of(1).state, ROW_HELD);
+}
+
+static void dead_letters_go_by_age_unless_one_holds_its_lane(void **state)
+{
+    (void)state;
+    fall();
+    policy.retry.max_attempts = 1;
+    dead_retention_ms = 100;
+    rise();
+    atomic_store(&sick_key, "k");
+    atomic_store(&sick_status, 500);
+    assert_int_equal(put("k0"), STATUS_OK);
+    assert_true(RIG_WAIT(look().held == 1));
+    atomic_store(&sick_status, 400);
+    assert_int_equal(put("k1"), STATUS_OK);
+    assert_int_equal(put("k1"), STATUS_OK);
+    assert_true(RIG_WAIT(row_of(3).state == ROW_DISCARDED && row_of(2).state == ROW_DISCARDED));
+    assert_int_equal(row_of(1).state, ROW_HELD);
+    assert_true(RIG_WAIT(look().dead == 1 && look().held == 1));
+    fall(); /* and over a restart, one that died before it */
+    dead_retention_ms = 0;
+    rise();
+    assert_int_equal(put("k2"), STATUS_OK);
+    assert_true(RIG_WAIT(look().dead == 2));
+    fall();
+    dead_retention_ms = 100;
+    rise();
+    assert_true(RIG_WAIT(row_of(4).state == ROW_DISCARDED));
+    assert_int_equal(row_of(1).state, ROW_HELD);
+}
+
 #define PLAY(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -345,6 +451,9 @@ int main(void)
         PLAY(too_much_memory_closes_the_gate_and_a_drained_backlog_opens_it),
         PLAY(lanes_are_listed_by_age_and_by_depth),
         PLAY(a_stop_in_the_middle_of_an_attempt_spends_nothing),
+        PLAY(an_erased_row_leaves_its_lane),
+        PLAY(one_row_that_is_gone_keeps_the_others),
+        PLAY(dead_letters_go_by_age_unless_one_holds_its_lane),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
