@@ -15,6 +15,7 @@ enum {
     IDLE_TRANSFERS_MAX = 64,    /* kept per sink and loop */
     CONNECT_TIMEOUT_MS = 10000, /* at most; the total one may be shorter */
     IDLE_CONNECTION_S = 60,     /* many firewalls forget a connection after that */
+    NAME_CACHE_S = 5,           /* a receiver that moves, or a name that is mended, is found soon */
     CA_CACHE_S = 300,           /* how long a changed CA file may go unnoticed */
     READ_BUFFER_BYTES = 8192,   /* answers are short */
 };
@@ -136,6 +137,7 @@ static void set_options(CURL *easy, struct transfer *transfer)
     curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, (long)IDLE_CONNECTION_S);
+    curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, (long)NAME_CACHE_S);
     curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)READ_BUFFER_BYTES);
     curl_easy_setopt(easy, CURLOPT_URL, o->url);
     curl_easy_setopt(easy, CURLOPT_POST, 1L);
