@@ -23,6 +23,8 @@ static void judge_order(struct world *world, const struct row *row, uint32_t ind
                  lane->owed.len ? world->rows.at[lane->owed.at[0]].seq : 0);
     if (lane->paused)
         sim_fail(world, "seq %lu started in a paused lane", row->seq);
+    if (lane->unsynced > world->synced)
+        sim_fail(world, "seq %lu started before the end of its predecessor was synced", row->seq);
     if (row->seq > lane->frontier)
         sim_fail(world, "seq %lu started although its lane is rewound to %lu", row->seq, lane->frontier);
     bool late = row->live.late || lane->highest_ok > row->seq;
@@ -60,7 +62,8 @@ static void judge_probe(struct world *world, uint32_t index)
     uint32_t fewest = UINT32_MAX;
     for (uint32_t i = 0; i < LANES; i++) {
         const struct lane_model *lane = &world->lanes[i];
-        if (i / KEYS % SINKS != row->sink || lane->running >= 0 || lane->paused || lane->owed.len == 0)
+        if (i / KEYS % SINKS != row->sink || lane->running >= 0 || lane->paused || lane->owed.len == 0 ||
+            lane->unsynced > world->synced)
             continue;
         const struct row *head = &world->rows.at[lane->owed.at[0]];
         if (head->seq > lane->frontier || !is_candidate(world, head) || i == me)
@@ -164,7 +167,11 @@ void judge_start(struct world *world, const struct sched_start *start)
     }
     sink->running++;
     world->starts++;
-    VEC_PUSH(&world->runs, ((struct run){start->run, (uint32_t)index, world->mono_ms, start->probe}));
+    VEC_PUSH(&world->runs, ((struct run){start->run,
+                                         (uint32_t)index,
+                                         world->mono_ms,
+                                         start->probe,
+                                         {(uint32_t)index, row->lane, start->late, start->replay != 0}}));
 }
 
 /* ---- actions ---- */
@@ -200,6 +207,11 @@ static void judge_death(struct world *world, const struct row *row, const struct
 static void judge_verdict(struct world *world, struct row *row, const struct sched_action *action)
 {
     enum sched_row_state to = action->state;
+    if (world->gives_up) {
+        if (to != SCHED_ROW_DEAD || action->attempts != row->live.attempts)
+            sim_fail(world, "seq %lu can't be read and became %d", row->seq, to);
+        return;
+    }
     uint32_t attempts = row->live.attempts + (world->verdict.cls != SCHED_CONFIG);
     if (action->attempts != attempts)
         sim_fail(world, "seq %lu: %u attempts on the books, %u were made", row->seq, action->attempts,
@@ -257,6 +269,10 @@ static void row_changed(struct world *world, const struct sched_action *action)
         model_remove(world, (uint32_t)index);
     if (!is_owed(from) && is_owed(to))
         model_add(world, (uint32_t)index);
+    world->said++;
+    bool leaves = to == SCHED_ROW_DEAD || to == SCHED_ROW_DISCARDED;
+    if (row->lane != NO_LANE && is_owed(from) && leaves)
+        world->lanes[row->lane].unsynced = world->said;
     keep(&row->live, action);
     if (!action->by_outcome && from != to) {
         row->due_ms = INT64_MIN;

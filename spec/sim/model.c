@@ -156,7 +156,7 @@ bool row_is_due(const struct world *world, const struct row *row)
 
 bool lane_is_due(const struct world *world, const struct lane_model *lane)
 {
-    if (lane->running >= 0 || lane->owed.len == 0 || lane->paused)
+    if (lane->running >= 0 || lane->owed.len == 0 || lane->paused || lane->unsynced > world->synced)
         return false;
     const struct row *head = &world->rows.at[lane->owed.at[0]];
     return head->seq <= lane->frontier && row_is_due(world, head);

@@ -37,6 +37,8 @@ struct row {
     struct kept live, durable;
     bool running, by_receiver, tried_here;
     bool poison;              /* its receiver always says 500 */
+    bool applied, rekeyed;    /* what the receiver did of it; it was in another lane once */
+    bool unsure;              /* a dead letter over a crash: see receiver.c */
     int64_t due_ms, first_ms; /* monotonic, of this life */
 };
 
@@ -45,7 +47,14 @@ struct lane_model {
     int64_t running;    /* a row; -1: none */
     bool paused, durably_paused;
     uint64_t frontier, last_ok, highest_ok;
+    uint64_t unsynced; /* it goes on when so many changes are synced */
     unsigned dead, overtaken;
+};
+
+/* One attempt on the wire, as it was sent. */
+struct letter {
+    uint32_t row, lane;
+    bool late, replay;
 };
 
 struct run {
@@ -53,6 +62,7 @@ struct run {
     uint32_t row;
     int64_t started_ms;
     bool probe;
+    struct letter letter;
 };
 
 enum mood { MOOD_WELL, MOOD_FLAKY, MOOD_DOWN, MOOD_ERRORS, MOOD_REFUSES, MOOD_BUSY, MOOD_BROKEN, MOODS };
@@ -93,6 +103,9 @@ struct world {
     VEC(struct row) rows; /* ascending in seq, by sink within a seq */
     VEC(struct run) runs;
     VEC(struct sched_action) unsynced;
+    uint64_t said, synced;      /* changes of rows, in this life */
+    VEC(struct letter) letters; /* whose answer nobody waited for, still on their way */
+    uint64_t fences[LANES];     /* the receiver's: the last seq it applied */
     struct lane_model lanes[LANES];
     struct sink_model sinks[SINKS];
     struct job job;
@@ -100,7 +113,7 @@ struct world {
     /* What the next by_outcome action must fit. */
     int64_t judged; /* a row; -1: none */
     struct sched_outcome verdict;
-    bool by_operator;
+    bool by_operator, gives_up;
 };
 
 /* Ends the process with the sentence. */
@@ -126,6 +139,13 @@ void judge_start(struct world *world, const struct sched_start *start);
 void judge_actions(struct world *world);
 void judge_idle(struct world *world); /* nothing more starts: is that right? */
 void judge_sums(struct world *world);
+
+/* receiver.c */
+void receive(struct world *world, const struct letter *letter);
+/* Its answer is not known: it may have arrived, may arrive later, or never. */
+void letter_lost(struct world *world, const struct letter *letter, struct dice *dice);
+void letter_lands(struct world *world, struct dice *dice);
+void judge_effects(struct world *world);
 
 /* world.c */
 void world_open(struct world *world, uint64_t seed);

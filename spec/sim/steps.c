@@ -124,6 +124,7 @@ void step_outcome(struct world *world, size_t i, const struct sched_outcome *out
     if (outcome->cls == SCHED_REFUSED)
         refused(sink, row->seq);
     if (outcome->cls == SCHED_OK) {
+        receive(world, &run.letter);
         sink->failed.len = sink->failed_alone = 0;
         sink->refused.len = 0;
         if (sink->breaker == BREAKER_CLOSED && sink->ramp > 0 && ++sink->ramp >= sink->policy.concurrency)
@@ -165,8 +166,21 @@ static void outcome(struct world *world, struct dice *dice)
         judge_actions(world);
         return;
     }
+    if (what < 3) { /* its hook can't be read any more */
+        struct run run = world->runs.at[i];
+        tell(world, "give up", row->seq, 0);
+        world->judged = run.row;
+        world->gives_up = true;
+        run_over(world, i);
+        sched_give_up(world->sched, world_now(world), run.run, "unreadable");
+        judge_actions(world);
+        world->gives_up = false;
+        return;
+    }
     struct sched_outcome result;
     outcome_roll(world, world->runs.at[i].row, dice, &result);
+    if (result.cls == SCHED_TRANSIENT && (result.timed_out || dice_chance(dice, 20)))
+        letter_lost(world, &world->runs.at[i].letter, dice);
     step_outcome(world, i, &result);
 }
 
@@ -239,7 +253,8 @@ static void heads_due(struct world *world, uint32_t sink)
 {
     for (uint32_t i = 0; i < LANES; i++) {
         const struct lane_model *lane = &world->lanes[i];
-        if (i / KEYS % SINKS != sink || lane->running >= 0 || lane->paused || lane->owed.len == 0)
+        if (i / KEYS % SINKS != sink || lane->running >= 0 || lane->paused || lane->owed.len == 0 ||
+            lane->unsynced > world->synced)
             continue;
         struct row *head = &world->rows.at[lane->owed.at[0]];
         if (head->seq <= lane->frontier && head->due_ms > world->mono_ms)
@@ -341,6 +356,7 @@ static void rekey(struct world *world, struct dice *dice)
         world->lanes[row->lane].overtaken = 0;
     model_remove(world, index);
     row->lane = to_lane;
+    row->rekeyed = true;
     if (to_lane != NO_LANE)
         world->lanes[to_lane].overtaken = 0;
     model_add(world, index);
@@ -396,6 +412,27 @@ static void rewind_step(struct world *world, struct dice *dice)
 
 /* ---- the table ---- */
 
+/* The configuration lets go of a sink, and names it again at once. */
+static void retire(struct world *world, struct dice *dice)
+{
+    uint32_t id = dice_below(dice, SINKS);
+    tell(world, "retire", id, 0);
+    sched_sink_retire(world->sched, world_now(world), id, "sink_gone");
+    judge_actions(world);
+    VEC_EACH (row, &world->rows) {
+        if (row->sink == id && !row->running &&
+            (row->live.state == SCHED_ROW_PENDING || row->live.state == SCHED_ROW_HELD))
+            sim_fail(world, "seq %lu outlives its sink", row->seq);
+    }
+    sched_sink_set(world->sched, world_now(world), id, &world->sinks[id].policy);
+}
+
+static void lands(struct world *world, struct dice *dice)
+{
+    tell(world, "a letter lands", world->letters.len, 0);
+    letter_lands(world, dice);
+}
+
 static void sync_some(struct world *world, struct dice *dice)
 {
     world_sync(world, dice_chance(dice, 50) ? SIZE_MAX : dice_below(dice, 40));
@@ -417,9 +454,9 @@ static const struct {
     uint32_t weight; /* of a thousand */
     void (*act)(struct world *world, struct dice *dice);
 } steps[] = {
-    {310, commit},   {330, some_outcomes}, {180, time_passes}, {3, clock_jumps}, {20, mood_swings},
+    {278, commit},   {330, some_outcomes}, {180, time_passes}, {3, clock_jumps}, {20, mood_swings},
     {20, lane_act},  {12, sink_act},       {25, row_act},      {15, rekey},      {15, rewind_step},
-    {60, sync_some}, {4, restart},         {6, reload},
+    {60, sync_some}, {4, restart},         {6, reload},        {30, lands},      {2, retire},
 };
 
 void step_do(struct world *world, uint64_t roll)

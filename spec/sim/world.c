@@ -67,6 +67,7 @@ void world_close(struct world *world)
     sched_free(world->sched);
     VEC_FREE(&world->rows);
     VEC_FREE(&world->runs);
+    VEC_FREE(&world->letters);
     VEC_FREE(&world->unsynced);
     VEC_FREE(&world->job.rows);
     for (uint32_t i = 0; i < LANES; i++)
@@ -108,11 +109,13 @@ void world_sync(struct world *world, size_t most)
             world->lanes[lane_of_place(&action->place)].durably_paused = action->pause.paused;
         else
             keep(&world->rows.at[row_find(world, action->seq, action->place.sink)].durable, action);
+        world->synced += action->kind == ACTION_ROW;
     }
     world->unsynced.len -= n;
     if (n > 0)
         memmove(world->unsynced.at, world->unsynced.at + n,
                 world->unsynced.len * sizeof world->unsynced.at[0]);
+    sched_durable(world->sched, world_now(world), world->synced);
 }
 
 static void row_restore(struct world *world, uint32_t index)
@@ -136,6 +139,7 @@ static void row_restore(struct world *world, uint32_t index)
     struct sched_place place;
     place_of_row(row, &place);
     sched_restore(world->sched, world_now(world), &place, &owed);
+    row->unsure |= row->live.state == SCHED_ROW_DEAD;
     if (row->live.state != SCHED_ROW_DEAD)
         model_add(world, index);
     if (row->live.state != SCHED_ROW_PENDING && row->lane != NO_LANE)
@@ -147,6 +151,9 @@ void world_restart(struct world *world, struct dice *dice)
 {
     world_sync(world, dice_below(dice, (uint32_t)world->unsynced.len + 1));
     world->unsynced.len = 0;
+    world->said = world->synced = 0;
+    VEC_EACH (run, &world->runs)
+        letter_lost(world, &run->letter, dice);
     world->runs.len = 0;
     world->job.rows.len = world->job.next = 0;
     sched_free(world->sched);
@@ -158,7 +165,7 @@ void world_restart(struct world *world, struct dice *dice)
         lane->running = -1;
         lane->paused = lane->durably_paused;
         lane->frontier = UINT64_MAX;
-        lane->last_ok = lane->highest_ok = 0;
+        lane->last_ok = lane->highest_ok = lane->unsynced = 0;
         lane->dead = lane->overtaken = 0;
     }
     for (uint32_t id = 0; id < SINKS; id++) {
@@ -232,6 +239,7 @@ void world_drain(struct world *world)
 {
     everyone_is_well(world);
     for (unsigned turn = 0;; turn++) {
+        world_sync(world, SIZE_MAX);
         world_pump(world);
         while (world->runs.len > 0) {
             step_outcome(world, 0, &(struct sched_outcome){.cls = SCHED_OK});
@@ -258,4 +266,8 @@ void world_drain(struct world *world)
         if (row->durable.state == SCHED_ROW_PENDING || row->durable.state == SCHED_ROW_HELD)
             sim_fail(world, "seq %lu is lost: never finished", row->seq);
     }
+    struct dice dice = {world->seed};
+    while (world->letters.len > 0)
+        letter_lands(world, &dice);
+    judge_effects(world);
 }

@@ -280,7 +280,7 @@ enum sched_answer sched_replay(struct sched *sched, struct sched_time now, const
     }
     lane_leave(sched, lane);
     note = note_get(sched, lane, row->seq);
-    note->late |= row->late || lane->highest_ok > row->seq;
+    note->late |= row->late || higher_was_sent(lane, row->seq);
     note->job = row->job;
     fresh_budget(note);
     lane_put(sched, lane, row->seq, row->received_ms, true);
@@ -312,6 +312,7 @@ static enum sched_answer discard_loose(struct sched *sched, const struct sched_p
                                     .seq = seq,
                                     .state = SCHED_ROW_DISCARDED,
                                     .at_ms = sched->now.unix_ms};
+    sched->said++;
     return SCHED_DONE;
 }
 
@@ -343,6 +344,7 @@ enum sched_answer sched_discard(struct sched *sched, struct sched_time now, cons
     lane_leave(sched, lane);
     say_row(sched, lane, seq, note, SCHED_ROW_DISCARDED, NULL)->at_ms = now.unix_ms;
     if (owed) {
+        lane_await_durable(sched, lane);
         lane_take(sched, lane, seq);
     } else {
         lane_undead(lane);

@@ -74,6 +74,8 @@ struct lane_extra *lane_extra(struct sched *sched, struct lane *lane)
     if (!lane->extra) {
         lane->extra = mem_zalloc(sizeof *lane->extra);
         lane->extra->frontier = UINT64_MAX;
+        lane->extra->lane = lane;
+        list_init(&lane->extra->node);
         sched->bytes += sizeof *lane->extra + 8;
     }
     return lane->extra;
@@ -84,8 +86,10 @@ static void lane_forget(struct sched *sched, struct lane *lane)
     CHECK(lane->rows.count == 0 && !lane->summed);
     while (lane->notes)
         note_drop(sched, lane->notes);
-    if (lane->extra)
+    if (lane->extra) {
+        list_remove(&lane->extra->node);
         sched->bytes -= sizeof *lane->extra + 8;
+    }
     free(lane->extra);
     sched->lane_count--;
     table_remove(sched, lane);
@@ -207,7 +211,8 @@ static void idle_enter(struct sched *sched, struct lane *lane, struct note *head
 {
     (void)head;
     bool kept = lane->dead > 0 || lane->notes ||
-                (lane->extra && (lane->extra->paused || lane->extra->frontier != UINT64_MAX));
+                (lane->extra && (lane->extra->paused || lane->extra->frontier != UINT64_MAX)) ||
+                lane_awaits_durable(sched, lane);
     if (kept)
         return;
     lane->idle_ms = sched->now.mono_ms;
@@ -248,6 +253,8 @@ static enum phase phase_of(const struct sched *sched, const struct lane *lane, c
     if (head && head->held)
         return PHASE_HELD;
     if (lane->extra && (lane->extra->paused || lane->rows.first > lane->extra->frontier))
+        return PHASE_PAUSED;
+    if (lane_awaits_durable(sched, lane))
         return PHASE_PAUSED;
 #if SCHED_MUTANT == MUTANT_TAIL
     if (lane->rows.count > 1)
@@ -360,6 +367,21 @@ int64_t lane_take(struct sched *sched, struct lane *lane, uint64_t seq)
     return received_ms;
 }
 
+bool lane_awaits_durable(const struct sched *sched, const struct lane *lane)
+{
+    return lane->extra && lane->extra->unsynced > sched->durable;
+}
+
+void lane_await_durable(struct sched *sched, struct lane *lane)
+{
+    if (!lane->ordered)
+        return;
+    struct lane_extra *extra = lane_extra(sched, lane);
+    extra->unsynced = sched->said;
+    list_remove(&extra->node);
+    list_append(&sched->unsynced, &extra->node);
+}
+
 void lane_undead(struct lane *lane)
 {
     CHECK(lane->dead > 0 && lane->flow->sink->dead > 0);
@@ -382,6 +404,7 @@ void lane_bury(struct sched *sched, struct lane *lane, uint64_t seq, bool hold, 
     say_row(sched, lane, seq, note, hold ? SCHED_ROW_HELD : SCHED_ROW_DEAD, cls);
     if (hold)
         return;
+    lane_await_durable(sched, lane);
     row_out(sched, lane, seq, note);
     note->dead = lane->ordered && !note->late;
     if (!note->dead)

@@ -18,6 +18,7 @@ enum {
     LANE_IDLE_MS = 15 * 60 * 1000, /* an empty lane remembers its last ok that long */
     LANE_COST = 256,               /* bytes, for the share of memory that empty lanes may take */
     PUBLISH_MS = 20,               /* how far the view of the sinks may be behind */
+    DURABLE_LOOK_MS = 4,           /* while a lane waits for the disk */
     BEAT_MS = 5000,                /* the loop turns at least that often */
     STORE_AWAY_MS = 100,           /* and that often while the store can't write */
 };
@@ -102,12 +103,31 @@ static void watch_backlog(struct lanes *lanes)
               LOG_INT("max_bytes", most));
 }
 
+/* Everything said so far was given to the store: when that is durable, lanes go on. */
+static void ask_durable(struct lanes *lanes)
+{
+    if (lanes->durable_asked || !sched_awaits_durable(lanes->sched, &lanes->durable_said))
+        return;
+    lanes->durable_given = store_changes_given(lanes->options.store);
+    lanes->durable_asked = true;
+}
+
+static void hear_durable(struct lanes *lanes)
+{
+    if (!lanes->durable_asked || !store_changes_written(lanes->options.store, lanes->durable_given))
+        return;
+    lanes->durable_asked = false;
+    sched_durable(lanes->sched, lanes_now(), lanes->durable_said);
+}
+
 static int64_t next_turn(struct lanes *lanes)
 {
     int64_t until_ms = clock_mono_ms() + (lanes->store_away ? STORE_AWAY_MS : BEAT_MS);
     int64_t due_ms = sched_next_due(lanes->sched);
     if (due_ms < until_ms)
         until_ms = due_ms;
+    if (lanes->durable_asked && clock_mono_ms() + DURABLE_LOOK_MS < until_ms)
+        until_ms = clock_mono_ms() + DURABLE_LOOK_MS;
     if (lanes->dirty && lanes->published_ms + PUBLISH_MS < until_ms)
         until_ms = lanes->published_ms + PUBLISH_MS;
     if (expiry_due_ms(lanes) < until_ms)
@@ -124,12 +144,14 @@ static bool turn(struct lanes *lanes)
     take_committed(lanes);
     sched_tick(lanes->sched, lanes_now());
     acts_run(lanes);
+    hear_durable(lanes);
     if (inbox_take(&lanes->outcomes, &outcomes))
         attempts_end(lanes, &outcomes, &changes);
     attempts_start(lanes, &changes);
     tell_actions(lanes, NULL, &changes);
     if (!list_empty(&changes))
         store_changes(lanes->options.store, &changes);
+    ask_durable(lanes);
     watch_backlog(lanes);
     bool more = snapshot_build(lanes);
     more |= expiry_turn(lanes);

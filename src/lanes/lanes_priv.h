@@ -108,6 +108,10 @@ struct lanes {
     struct list commands; /* under act_lock, as is acts_closed */
     bool acts_closed;
 
+    /* What lanes wait for behind a row that left without being delivered: one question at a time. */
+    bool durable_asked;
+    uint64_t durable_said, durable_given;
+
     struct cache cache;
     atomic_size_t held_bytes;   /* of parcels, in boxes and in the cache; the writer's thread adds */
     atomic_size_t flight_bytes; /* of attempts under way; the writer's thread looks */

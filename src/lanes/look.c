@@ -175,7 +175,8 @@ static void audit_lane(const struct sched *sched, const struct lane *lane, struc
     }
     const struct note *head = count ? note_find(lane, lane->rows.first) : NULL;
     bool running = lane->phase == PHASE_RUNNING, waits = head && head->due_ms > sched->now.mono_ms;
-    bool stopped = lane->extra && (lane->extra->paused || lane->rows.first > lane->extra->frontier);
+    bool stopped = lane_awaits_durable(sched, lane) ||
+                   (lane->extra && (lane->extra->paused || lane->rows.first > lane->extra->frontier));
     CHECK(running == (lane->phase != PHASE_IDLE && lane->run));
     CHECK((lane->phase == PHASE_IDLE) == (count == 0 && !running));
     CHECK((lane->phase == PHASE_HELD) == (!running && head && head->held));

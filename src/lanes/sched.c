@@ -19,6 +19,7 @@ struct sched *sched_new(const struct sched_options *options)
     list_init(&sched->ring);
     list_init(&sched->probing);
     list_init(&sched->idle);
+    list_init(&sched->unsynced);
     return sched;
 }
 
@@ -301,6 +302,7 @@ struct sched_action *say_row(struct sched *sched, const struct lane *lane, uint6
     *action = (struct sched_action){
         .kind = ACTION_ROW, .seq = seq, .state = state, .at_ms = sched->now.unix_ms, .cls = cls};
     place_of(lane, &action->place);
+    sched->said++;
     if (!note)
         return action;
     action->late = note->late;
@@ -321,6 +323,26 @@ const struct sched_action *sched_actions(const struct sched *sched, size_t *coun
 {
     *count = sched->actions.len;
     return sched->actions.at;
+}
+
+void sched_durable(struct sched *sched, struct sched_time now, uint64_t rows_said)
+{
+    sched->now = now;
+    sched->durable = rows_said;
+    while (!list_empty(&sched->unsynced)) {
+        struct lane_extra *extra = LIST_OWNER(sched->unsynced.next, struct lane_extra, node);
+        if (extra->unsynced > rows_said)
+            return;
+        list_remove(&extra->node);
+        lane_leave(sched, extra->lane);
+        lane_settle(sched, extra->lane);
+    }
+}
+
+bool sched_awaits_durable(const struct sched *sched, uint64_t *rows_said)
+{
+    *rows_said = sched->said;
+    return !list_empty(&sched->unsynced);
 }
 
 void sched_actions_done(struct sched *sched)
@@ -352,6 +374,7 @@ static void mark_late(struct sched *sched, struct lane *lane, uint64_t delivered
 
 static void row_ok(struct sched *sched, struct lane *lane, const struct sched_run *run)
 {
+    mark_late(sched, lane, run->seq); /* said before the ok, so that no crash comes between */
     struct note *note = note_find(lane, run->seq);
     struct sched_action *action = say_row(sched, lane, run->seq, note, SCHED_ROW_DONE, "ok");
     action->by_outcome = true;
@@ -363,7 +386,6 @@ static void row_ok(struct sched *sched, struct lane *lane, const struct sched_ru
     lane->last_ok = run->seq;
     if (run->seq > lane->highest_ok)
         lane->highest_ok = run->seq;
-    mark_late(sched, lane, run->seq);
 }
 
 /* One attempt more is on the row's account. */

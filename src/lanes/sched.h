@@ -169,6 +169,12 @@ struct sched_action {
 /* Since the last sched_actions_done, in order; valid until any other call. */
 const struct sched_action *sched_actions(const struct sched *sched, size_t *count);
 void sched_actions_done(struct sched *sched);
+/* Behind a dead letter that was skipped, and behind a discarded row, a lane goes on when that is durable:
+ * were it forgotten by a crash after a successor was delivered, the row would come again as if it were the
+ * next, and a receiver that keeps to the fence would drop it. So whoever stores the changes tells how many
+ * ACTION_ROW of all that were ever said are durable; and is told whether a lane waits for that. */
+void sched_durable(struct sched *sched, struct sched_time now, uint64_t rows_said);
+bool sched_awaits_durable(const struct sched *sched, uint64_t *rows_said);
 
 /* ---- operators ---- */
 

@@ -73,6 +73,9 @@ struct note {
 
 /* Rare things of a lane. */
 struct lane_extra {
+    struct list node; /* sched->unsynced, while it waits there */
+    struct lane *lane;
+    uint64_t unsynced;                  /* it goes on when so many rows that were said are durable */
     uint64_t frontier;                  /* of a rewind; UINT64_MAX: none */
     int64_t paused_ms, stopped_base_ms; /* since when, and the sink's stopped clock then */
     int64_t paused_unix_ms;
@@ -212,6 +215,8 @@ struct sched {
     struct heap timers;
     unsigned running;
     VEC(struct sched_action) actions;
+    uint64_t said, durable; /* ACTION_ROW, ever */
+    struct list unsynced;   /* lane_extra, in order */
     size_t lane_count;
     size_t bytes; /* chunks and notes */
 };
@@ -254,6 +259,9 @@ void note_drop(struct sched *sched, struct note *note);
 void lane_say_unblocked(struct sched *sched, struct note *note);
 void lane_undead(struct lane *lane); /* one dead letter less */
 void lanes_forget_idle(struct sched *sched);
+/* What was just said of a row of it must be durable before it goes on. The lane must be left. */
+void lane_await_durable(struct sched *sched, struct lane *lane);
+bool lane_awaits_durable(const struct sched *sched, const struct lane *lane);
 /* A row is a dead letter from now on. The lane must be left. */
 void lane_bury(struct sched *sched, struct lane *lane, uint64_t seq, bool hold, const char *cls);
 

@@ -57,6 +57,22 @@ void store_changes(struct store *store, struct list *given)
     changes_give(store, given);
 }
 
+uint64_t store_changes_given(struct store *store)
+{
+    pthread_mutex_lock(&store->changes.lock);
+    uint64_t given = store->changes.given;
+    pthread_mutex_unlock(&store->changes.lock);
+    return given;
+}
+
+bool store_changes_written(struct store *store, uint64_t given)
+{
+    pthread_mutex_lock(&store->changes.lock);
+    bool written = store->changes.written >= given;
+    pthread_mutex_unlock(&store->changes.lock);
+    return written;
+}
+
 bool store_flush(struct store *store)
 {
     struct changes *changes = &store->changes;

@@ -105,8 +105,8 @@ void store_set_backlog_full(struct store *store, bool full);
 
 /* Ready for a hook right now? Any thread. */
 bool store_available(const struct store *store);
-/* False while the last write failed or is undecided: outcomes would pile up. A full disk still takes them. Any
- * thread. */
+/* False while the last write failed or is undecided: outcomes would pile up. A full disk still takes them.
+ * Any thread. */
 bool store_writes(const struct store *store);
 
 enum row_state {
@@ -147,6 +147,9 @@ struct store_change *store_change_new(void);
 /* Takes the whole list (of node) over. Any thread, never blocks, never refuses. Order per (seq, sink) is
  * kept. */
 void store_changes(struct store *store, struct list *changes);
+/* How much was given so far, of all that rides; and is so much durable? Any thread, cheap. */
+uint64_t store_changes_given(struct store *store);
+bool store_changes_written(struct store *store, uint64_t given);
 /* Returns when everything given to store_changes before is durable (false: the store can't write now).
  * Blocks; not for the writer's callbacks. */
 bool store_flush(struct store *store);

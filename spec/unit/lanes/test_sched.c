@@ -442,6 +442,94 @@ static void an_unreadable_hook_leaves_and_one_put_back_has_spent_nothing(void **
     expect(2);
 }
 
+/* A crash would forget the end of the first, and the receiver would take it for an old one after the second.
+ */
+static void a_lane_goes_on_behind_a_skipped_row_when_that_is_on_the_disk(void **state)
+{
+    (void)state;
+    disk_is_slow = true;
+    put(lane('a'), 1);
+    put(lane('a'), 2);
+    put(lane('b'), 3);
+    answer(expect(1), SCHED_REFUSED);
+    struct sched_start other = expect(3); /* nobody else waits for it */
+    expect_none();
+    uint64_t rows_said;
+    assert_true(sched_awaits_durable(sched, &rows_said));
+    sched_durable(sched, now, rows_said - 1);
+    expect_none();
+    sched_durable(sched, now, rows_said);
+    assert_false(sched_awaits_durable(sched, &rows_said));
+    answer(expect(2), SCHED_OK);
+    answer(other, SCHED_OK);
+}
+
+/* What became of a higher seq that was sent is not known: it may have been applied. */
+static void a_dead_letter_is_late_when_a_higher_seq_was_sent(void **state)
+{
+    (void)state;
+    put(lane('a'), 1);
+    put(lane('a'), 2);
+    answer(expect(1), SCHED_REFUSED);
+    time_out(expect(2));
+    struct sched_place place = lane('a');
+    struct sched_again again = {.seq = 1, .received_ms = now.unix_ms, .dead = true};
+    assert_int_equal(sched_replay(sched, now, &place, &again), SCHED_DONE);
+    struct sched_start start = expect(1);
+    assert_true(start.late);
+    answer(start, SCHED_OK);
+}
+
+static void a_crowded_sink_has_one_attempt_and_no_more(void **state)
+{
+    (void)state;
+    put(lane('a'), 1);
+    put(lane('b'), 2);
+    put(lane('c'), 3);
+    struct sched_start first = expect(1);
+    sched_sink_crowd(sched, now, 1, true);
+    expect_none();
+    answer(first, SCHED_OK);
+    first = expect(2);
+    expect_none();
+    sched_sink_crowd(sched, now, 1, false);
+    answer(expect(3), SCHED_OK);
+    answer(first, SCHED_OK);
+}
+
+/* The record of a pause is what the store keeps; a lane without rows is paused too. */
+static void pauses_are_told_and_come_back(void **state)
+{
+    (void)state;
+    struct sched_place place = lane('a');
+    put(place, 1);
+    sched_actions_done(sched);
+    assert_int_equal(sched_lane_pause(sched, now, &place), SCHED_DONE);
+    sched_sink_pause(sched, now, 1, 5000);
+    size_t count;
+    const struct sched_action *said_now = sched_actions(sched, &count);
+    assert_int_equal(count, 2);
+    assert_int_equal(said_now[0].kind, ACTION_LANE_PAUSE);
+    assert_int_equal(said_now[1].kind, ACTION_SINK_PAUSE);
+    struct pause_record of_lane = said_now[0].pause, of_sink = said_now[1].pause;
+    assert_true(of_sink.until_ms == now.unix_ms + 5000);
+
+    sched_free(sched);
+    play_open(NULL);
+    now.unix_ms += 1000;
+    sched_sink_restore(sched, now, 1, &(struct breaker_record){.opens = 0}, &of_sink);
+    sched_lane_restore(sched, now, &place, &of_lane);
+    put(place, 1);
+    put(lane('b'), 2);
+    expect_none();
+    pass(4000);
+    answer(expect(2), SCHED_OK);
+    expect_none();
+    assert_true(heard(ACTION_SINK_PAUSE) || !look().pause.paused);
+    assert_int_equal(sched_lane_resume(sched, now, &place), SCHED_DONE);
+    answer(expect(1), SCHED_OK);
+}
+
 static void an_idle_lane_has_nothing_to_discard(void **state)
 {
     (void)state;
@@ -496,6 +584,10 @@ int main(void)
         PLAY(an_unreadable_hook_leaves_and_one_put_back_has_spent_nothing),
         PLAY(a_restart_finds_everything_due_and_knows_what_was_spent),
         PLAY(an_idle_lane_has_nothing_to_discard),
+        PLAY(a_lane_goes_on_behind_a_skipped_row_when_that_is_on_the_disk),
+        PLAY(a_dead_letter_is_late_when_a_higher_seq_was_sent),
+        PLAY(a_crowded_sink_has_one_attempt_and_no_more),
+        PLAY(pauses_are_told_and_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
