@@ -159,8 +159,8 @@ describe("an attempt", function()
     -- A success is one from its first 64 KiB on, and nobody reads the rest.
     process.wait_for("the endless success", function() return #gate:ask("/v1/lanes?sink=endless_ok").json.lanes == 0 end)
     assert.equal(1, gate:metric("dispatch_deliveries_total", { sink = "endless_ok", result = "ok" }))
-    process.wait_for("the end of endless answers", function() return select(2, raw:log():gsub("endless %d", "")) == 3 end)
-    for bytes in raw:log():gmatch "\nendless (%d+)" do -- what waits in the two sockets comes on top
+    process.wait_for("the end of endless answers", function() return select(2, raw:log():gsub("\nended %d", "")) == 3 end)
+    for bytes in raw:log():gmatch "\nended (%d+)" do -- what waits in the two sockets comes on top
       assert.is_true(tonumber(bytes) < 16 * 1024 * 1024, bytes)
     end
   end)

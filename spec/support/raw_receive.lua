@@ -8,7 +8,7 @@
 --   /endless?BYTES  reads all of it, says BYTES, then "x" for ever
 --   /reset          reads all of it, then resets the connection
 --   /hang           reads all of it, and says nothing
--- LOG gets a line "path seconds" for every request, and "endless BYTES" for what an endless answer came to.
+-- LOG gets a line "path seconds" for every request, and "ended BYTES" when nobody reads an endless answer any more.
 local socket = require "socket"
 
 local log = assert(io.open(arg[1], "ab"))
@@ -78,7 +78,7 @@ function acts.endless(peer, head, bytes)
   local count, block = 0, ("x"):rep(4096)
   peer:say(bytes)
   while peer:say(block) do count = count + #block end
-  log:write("endless ", count, "\n")
+  log:write("ended ", count, "\n")
 end
 
 function acts.reset(peer, head)
