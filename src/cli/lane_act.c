@@ -8,7 +8,6 @@
 #include "cli/lane_name.h"
 #include "cli/show.h"
 #include "order/order.h"
-#include "util/digest.h"
 
 /* ---- addresses ---- */
 

@@ -1,14 +1,16 @@
-/* The verbs that look, from argv to the screen, against a played gateway. */
+/* The verbs that look, and the acts on lanes and sinks, from argv to the screen, against a played gateway. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "cli/cli.h"
+#include "order/order.h"
 #include "played.h"
 
 #define ID "01890a5d-ac96-774b-bcce-b302099a8057"
@@ -66,8 +68,56 @@ static void lanes_as_a_table(void **state)
     const struct heard *heard = run(&verb_lanes, CLI_OK, "--limit", "1", NULL);
     assert_non_null(strstr(heard->out, "TENANT   LANE               STATE     DEPTH"));
     assert_non_null(strstr(heard->out, "default  demo/receiver/a b  retrying     12"));
-    assert_non_null(strstr(heard->out, "       3     now  HTTP 503\n"));
+    assert_non_null(strstr(heard->out, "       3      now  HTTP 503\n"));
     assert_string_equal("1 of 9 lanes; --cursor 6c goes on\n", heard->err);
+}
+
+/* A lane's id comes from its name, so that one can be named that nothing waits in. */
+static void an_act_on_a_lane(void **state)
+{
+    (void)state;
+    char target[256];
+    struct lane_id id = lane_id_of(BYTES("demo"), BYTES("receiver"), BYTES("a"));
+    char hex[2 * LANE_ID_SIZE + 1];
+    hex_encode(id.bytes, sizeof id.bytes, hex);
+    snprintf(target, sizeof target, "/v1/lanes/acme/%s/retry?expect_head=7&reason=it%%20is%%20well", hex);
+    played_on(target, 200, BYTES("{\"status\":\"done\",\"state\":\"ready\",\"depth\":2}"));
+    const struct heard *heard = run(&verb_lanes, CLI_OK, "retry", "demo/receiver/a", "--tenant", "acme",
+                                    "--expect-head", "7", "--reason", "it is well", NULL);
+    assert_string_equal("retrying demo/receiver/a: ready, 2 waiting\n", heard->out);
+}
+
+/* Nobody can be asked here: stdin is no terminal. */
+static void what_destroys_needs_a_word(void **state)
+{
+    (void)state;
+    char lane[128], skip[256];
+    struct lane_id id = lane_id_of(BYTES("demo"), BYTES("receiver"), BYTES("a"));
+    char hex[2 * LANE_ID_SIZE + 1];
+    hex_encode(id.bytes, sizeof id.bytes, hex);
+    snprintf(lane, sizeof lane, "/v1/lanes/default/%s", hex);
+    snprintf(skip, sizeof skip, "%s/skip?expect_head=" ID, lane);
+    played_on(lane, 200,
+              BYTES("{\"depth\":2,\"head\":{\"id\":\"" ID "\",\"attempts\":3,\"last_error\":\"HTTP 503\"}}"));
+    played_on(skip, 200, BYTES("{\"status\":\"done\",\"state\":null,\"depth\":1}"));
+    const struct heard *heard = run(&verb_lanes, CLI_USAGE, "skip", "demo/receiver/a", NULL);
+    assert_non_null(strstr(
+        heard->err, "hook " ID ", the first of 2 in demo/receiver/a (3 attempts; last answer: HTTP 503)"));
+    assert_non_null(strstr(heard->err, "needs --yes"));
+    heard = run(&verb_lanes, CLI_OK, "skip", "demo/receiver/a", "--yes", NULL);
+    played_was_asked(skip, ""); /* held to the head that was shown */
+    assert_string_equal("skipped demo/receiver/a\n", heard->out);
+}
+
+static void a_sink_is_paused_for_a_while(void **state)
+{
+    (void)state;
+    played_on("/v1/sinks/demo/receiver/pause?for=1800000ms", 200, BYTES("{\"status\":\"done\"}"));
+    const struct heard *heard = run(&verb_sinks, CLI_OK, "pause", "demo/receiver", "--for", "30m", NULL);
+    assert_string_equal("paused demo/receiver\n", heard->out);
+    run(&verb_sinks, CLI_USAGE, "pause", "demo", NULL);
+    run(&verb_sinks, CLI_USAGE, "pause", NULL);
+    run(&verb_sinks, CLI_USAGE, "resume", "demo/receiver", "--for", "30m", NULL);
 }
 
 static void lanes_as_json(void **state)
@@ -238,6 +288,9 @@ int main(void)
         cmocka_unit_test_setup(lanes_as_a_table, reset),
         cmocka_unit_test_setup(lanes_as_json, reset),
         cmocka_unit_test_setup(a_lane_by_its_name, reset),
+        cmocka_unit_test_setup(an_act_on_a_lane, reset),
+        cmocka_unit_test_setup(what_destroys_needs_a_word, reset),
+        cmocka_unit_test_setup(a_sink_is_paused_for_a_while, reset),
         cmocka_unit_test_setup(every_filter_of_lanes_is_sent, reset),
         cmocka_unit_test_setup(wrong_words_are_usage_errors, reset),
         cmocka_unit_test_setup(sinks_as_a_table, reset),
