@@ -41,9 +41,11 @@ void lanes_wake(void *ctx)
 {
     struct lanes *lanes = ctx;
     pthread_mutex_lock(&lanes->wake_lock);
+    bool slept = !lanes->awake;
     lanes->awake = true;
-    pthread_cond_signal(&lanes->wake_cond);
     pthread_mutex_unlock(&lanes->wake_lock);
+    if (slept) /* behind the lock: who is woken would only wait for it */
+        pthread_cond_signal(&lanes->wake_cond);
 }
 
 static void sleep_until(struct lanes *lanes, int64_t until_ms)
