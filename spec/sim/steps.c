@@ -352,8 +352,13 @@ static void rekey(struct world *world, struct dice *dice)
         sim_fail(world, "a rekey of seq %lu is answered %d", row->seq, answer);
     if (answer != SCHED_DONE)
         return;
-    if (row->lane != NO_LANE)
-        world->lanes[row->lane].overtaken = 0;
+    if (row->lane != NO_LANE) {
+        struct lane_model *left = &world->lanes[row->lane];
+        left->overtaken = 0;
+        if (row->live.attempts > 0 &&
+            row->seq > left->highest_ok) /* it may have arrived under this lane's key */
+            left->highest_ok = row->seq;
+    }
     model_remove(world, index);
     row->lane = to_lane;
     row->rekeyed = true;

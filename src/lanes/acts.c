@@ -394,6 +394,10 @@ static enum sched_answer lift(struct sched *sched, const struct sched_place *fro
         *noted = true;
         *spent = *note;
     }
+    /* Its attempts went out under this lane's key, and one of them may still arrive: what is behind it is
+     * late. */
+    if (note && note->attempts > 0 && seq > lane->highest_ok)
+        lane->highest_ok = seq;
     lane_leave(sched, lane);
     *received_ms = lane_take(sched, lane, seq);
     lane_settle(sched, lane);

@@ -26,6 +26,7 @@ static void scrape(void *ctx)
         running += (double)view->running;
         dead += (double)view->dead;
     }
+    pending += (double)(atomic_load(&lanes->came) - lanes->shown);
     pthread_mutex_unlock(&lanes->look_lock);
     gauge_set(lanes->pending, pending);
     gauge_set(lanes->inflight_gauge, running);
@@ -100,6 +101,7 @@ void gauges_publish(struct lanes *lanes)
         view->lane_depth_max = sum->lane_depth_max;
         memcpy(view->last_error, lanes->sinks.at[i].last_error, sizeof view->last_error);
     }
+    lanes->shown = lanes->taken;
     if (!stuck)
         lanes->stalled_since_ms = 0;
     else if (lanes->stalled_since_ms < lanes->started_ms || lanes->stalled_since_ms == 0)

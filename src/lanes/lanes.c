@@ -78,6 +78,7 @@ static void take_committed(struct lanes *lanes)
     for (struct list *node; (node = list_pop(&parcels));) {
         struct parcel *parcel = LIST_OWNER(node, struct parcel, node);
         parcel->came_ms = now.mono_ms;
+        lanes->taken += parcel->row_count;
         for (uint32_t i = 0; i < parcel->row_count; i++) {
             struct parcel_row *row = &parcel->rows[i];
             if (lanes_sink_entry(lanes, row->place.sink)) {
@@ -293,6 +294,7 @@ void lanes_committed(void *ctx, struct store_hook *const *hooks, size_t count)
         if (hooks[i]->row_count == 0)
             continue;
         struct parcel *parcel = parcel_new(hooks[i]);
+        atomic_fetch_add(&lanes->came, parcel->row_count);
         size_t size = envelope_size(hooks[i]->envelope) + sizeof *parcel;
         if (atomic_load(&lanes->held_bytes) + atomic_load(&lanes->flight_bytes) + size <=
             lanes->options.max_inflight_bytes) {

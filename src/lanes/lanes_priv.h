@@ -119,6 +119,11 @@ struct lanes {
     bool backlog_full;
     bool store_away; /* it can't write now */
 
+    /* Rows, since the start: handed over by the writer's thread, taken by this one, in what lookers see. What
+     * lies between is pending too: whoever has an answer finds its hook counted. */
+    atomic_uint_least64_t came;
+    uint64_t taken, shown; /* `shown` under look_lock */
+
     /* For lookers: written by the lanes thread, under look_lock. */
     pthread_mutex_t look_lock;
     pthread_cond_t look_cond;
