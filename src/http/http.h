@@ -33,6 +33,8 @@ struct http_request {
     bool kept;                      /* not the first request of its connection */
     struct bytes invalid_header;    /* name of the first header with a byte outside 0x20-0x7E and tab in its
                                        value; absent when there is none. See http_options.judges_headers */
+    struct bytes client_cert;       /* SHA-256 of the certificate (DER) that the client proved to hold, as 64
+                                       lower-case hex digits; absent without TLS or without a certificate */
     unsigned loop;                  /* 0 .. threads-1: whose thread this is */
     struct http_exchange *exchange; /* answer to this */
 };
