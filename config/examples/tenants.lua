@@ -1,0 +1,39 @@
+-- Many customers, one gateway: POST /webhooks/{tenant}/{source}.
+--
+-- A source without a tenant is shared: the URL's tenant becomes the hook's, and keeps its lanes apart from everybody else's. A
+-- source of a named tenant answers under that name alone.
+local partners = env "PARTNERS_SECRET"
+
+return {
+  data_dir = "/var/lib/lanegate",
+  http = { listen = "0.0.0.0:4000", routing = "tenant_path" },
+
+  -- Nobody's flood is anybody else's trouble: hooks a second, and how many may come at once.
+  rate_limits = {
+    default = { rate = 50, burst = 200 },
+    tenants = { acme = { rate = 500, burst = 2000 } },
+  },
+
+  sources = {
+    events = {
+      -- Signed with one secret, so that a tenant's name in the URL can be believed.
+      verify = { type = "standard_webhooks", secret = partners },
+      dedupe = "standard_webhooks",
+      sinks = {
+        { type = "http", name = "app", url = "https://app.example.com/hooks", secret = env "APP_WHSEC",
+          ordered = true, ordering_key = { json = "account_id" } },
+      },
+    },
+
+    -- POST /webhooks/acme/ledger: a customer with a receiver of its own.
+    ledger = {
+      tenant = "acme",
+      verify = { type = "standard_webhooks", secret = env "ACME_SECRET" },
+      dedupe = "standard_webhooks",
+      sinks = {
+        { type = "http", name = "ledger", url = "https://ledger.acme.example/hooks", secret = env "ACME_WHSEC",
+          ordered = true, ordering_key = { json = "entry.account" }, concurrency = 8 },
+      },
+    },
+  },
+}
