@@ -48,8 +48,8 @@ describe("beside the binary", function()
   it("bash completes verbs, their words and their options", function()
     local function completed(...)
       local words = { ... }
-      return output("bash", "-c", ("source %s/bash-completion/completions/lanegate; COMP_WORDS=(%s); COMP_CWORD=%d; _lanegate; " ..
-        "echo \"${COMPREPLY[@]}\""):format(share, table.concat(words, " "), #words - 1))
+      return output("bash", "-c", ("source %s/bash-completion/completions/lanegate; COMP_WORDS=(%s); COMP_CWORD=%d; " ..
+        "_lanegate; echo \"${COMPREPLY[@]}\""):format(share, table.concat(words, " "), #words - 1))
     end
     assert.equal("dlq\n", completed("lanegate", "dl"))
     assert.equal("replay\n", completed("lanegate", "dlq", "rep"))

@@ -56,6 +56,13 @@ static size_t not_ready(void *ctx, const char **reasons, size_t max)
     return n;
 }
 
+/* For the watchdog: a restart would mend what is stuck, and nothing else that makes us not ready. */
+static bool moves(void *ctx)
+{
+    struct gateway *g = ctx;
+    return lanes_progress(g->lanes);
+}
+
 static bool is_ready(void *ctx)
 {
     const char *reason;
@@ -364,7 +371,7 @@ enum status gateway_run(struct config *config, struct buf *faults, struct error 
         status = start_all(&g, err);
     if (status == STATUS_OK) {
         notify_supervisor("READY=1");
-        process_wait_for_end();
+        process_wait_for_end(&(struct process_watch){.moves = moves, .ctx = &g});
         notify_supervisor("STOPPING=1");
         process_end_by(config->drain_timeout_ms + DISK_GRACE_MS);
         drain(&g);

@@ -25,3 +25,13 @@ void notify_supervisor(const char *state)
     (void)sent;
     close(fd);
 }
+
+/* WATCHDOG_USEC and WATCHDOG_PID of sd_watchdog_enabled(3). */
+int64_t notify_watchdog_ms(void)
+{
+    const char *patience = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+    if (!patience || (pid && strtoll(pid, NULL, 10) != getpid()))
+        return 0;
+    int64_t ms = strtoll(patience, NULL, 10) / 1000;
+    return ms > 0 ? ms : 0;
+}

@@ -3,7 +3,12 @@
 #ifndef GATEWAY_NOTIFY_H
 #define GATEWAY_NOTIFY_H
 
-/* "READY=1", "STOPPING=1". Without a supervisor it does nothing; a failure is nobody's loss. */
+#include <stdint.h>
+
+/* "READY=1", "STOPPING=1", "WATCHDOG=1". Without a supervisor it does nothing; a failure is nobody's loss. */
 void notify_supervisor(const char *state);
+
+/* How long the supervisor waits for a "WATCHDOG=1" before it ends this process, in ms; 0: it does not. */
+int64_t notify_watchdog_ms(void);
 
 #endif

@@ -1,11 +1,14 @@
 #include "gateway/process.h"
 
+#include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "gateway/notify.h"
 #include "util/check.h"
 #include "util/log.h"
 
@@ -52,14 +55,31 @@ void process_settle(const struct config *config)
     keep_heaps();
 }
 
-void process_wait_for_end(void)
+/* The next signal; 0 after `ms` without one. */
+static int next_signal(const sigset_t *set, int64_t ms)
 {
+    struct timespec patience = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    int signal;
+    do
+        signal = sigtimedwait(set, NULL, &patience);
+    while (signal < 0 && errno == EINTR);
+    CHECK(signal > 0 || errno == EAGAIN);
+    return signal > 0 ? signal : 0;
+}
+
+void process_wait_for_end(const struct process_watch *watch)
+{
+    enum { HOUR_MS = 3600 * 1000, TOLD_WITHIN_PATIENCE = 3 };
     const sigset_t set = awaited();
+    int64_t patience_ms = notify_watchdog_ms();
     for (;;) {
-        int signal = 0;
-        CHECK(sigwait(&set, &signal) == 0);
+        int signal = next_signal(&set, patience_ms ? patience_ms / TOLD_WITHIN_PATIENCE : HOUR_MS);
         if (signal == SIGTERM || signal == SIGINT)
             return;
+        if (patience_ms && watch->moves(watch->ctx))
+            notify_supervisor("WATCHDOG=1");
+        if (!signal)
+            continue;
         log_event(LOG_WARN, "reload_ignored",
                   LOG_STR("reason", "reload is not built yet in this version; restart to apply"));
     }
