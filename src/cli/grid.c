@@ -138,9 +138,21 @@ void grid_print(const struct grid *table, FILE *out, unsigned width)
     free(widths);
 }
 
+static struct winsize terminal_size(FILE *out)
+{
+    struct winsize size = {0};
+    int fd = fileno(out);
+    if (!isatty(fd) || ioctl(fd, TIOCGWINSZ, &size) != 0)
+        size = (struct winsize){0};
+    return size;
+}
+
 unsigned grid_width(FILE *out)
 {
-    struct winsize size;
-    int fd = fileno(out);
-    return isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+    return terminal_size(out).ws_col;
+}
+
+unsigned grid_height(FILE *out)
+{
+    return terminal_size(out).ws_row;
 }

@@ -27,6 +27,7 @@ void grid_print(const struct grid *table, FILE *out, unsigned width);
 
 /* The width of the terminal behind `out`; 0 when it is not one. */
 unsigned grid_width(FILE *out);
+unsigned grid_height(FILE *out); /* its lines; 0 as well */
 
 /* Prints UTF-8 text with a '?' in place of every control character. */
 void print_harmless(FILE *out, const char *text);

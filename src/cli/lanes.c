@@ -36,8 +36,9 @@ static int list(int argc, char **argv)
     struct client_where where = {0};
     const char *tenant = NULL, *source = NULL, *sink = NULL, *state = NULL, *sort = NULL, *cursor = NULL;
     int64_t limit = 100;
-    bool json = false;
+    bool json = false, watch = false;
     const struct arg args[] = {CLIENT_ARGS(where),
+                               {"watch", ARG_FLAG, {.flag = &watch}},
                                {"tenant", ARG_TEXT, {.text = &tenant}},
                                {"source", ARG_TEXT, {.text = &source}},
                                {"sink", ARG_TEXT, {.text = &sink}},
@@ -68,14 +69,15 @@ static int list(int argc, char **argv)
     client_query(&path, "sort", bytes_str(sort));
     lane_name_free(&name);
 
-    code = show_listing(&(struct listing){.verb = &verb_lanes,
-                                          .where = &where,
-                                          .path = path.at,
-                                          .array = "lanes",
-                                          .limit = limit,
-                                          .cursor = cursor,
-                                          .json = json,
-                                          .print = print});
+    const struct listing listing = {.verb = &verb_lanes,
+                                    .where = &where,
+                                    .path = path.at,
+                                    .array = "lanes",
+                                    .limit = limit,
+                                    .cursor = cursor,
+                                    .json = json,
+                                    .print = print};
+    code = watch ? show_watched(&listing) : show_listing(&listing);
     buf_free(&path);
     return code;
 }
@@ -127,6 +129,7 @@ const struct cli_verb verb_lanes = {
         "  --sort age|depth oldest head first (the default), or deepest first\n"
         "  --limit N        at most N (100)\n"
         "  --cursor TEXT    go on where an earlier list ended\n"
+        "  --watch          on a terminal: the list again every second, until Ctrl-C\n"
         "\n"
         "In acts (SOURCE/SINK alone is the keyless lane):\n"
         "  --tenant NAME    whose lane (default)\n"
@@ -137,6 +140,7 @@ const struct cli_verb verb_lanes = {
         "\n"
         "  --json           the API's JSON, one document\n" CLIENT_HELP "\n"
         "examples:\n"
+        "  lanegate lanes --watch\n"
         "  lanegate lanes --state retrying --sort depth\n"
         "  lanegate lanes stripe/billing/cus_NffrFeUfNV2Hib\n"
         "  lanegate lanes skip stripe/billing/cus_NffrFeUfNV2Hib --reason \"poison, see OPS-12\"\n",

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "util/clock.h"
 #include "util/units.h"
@@ -107,6 +108,13 @@ void show_list(const struct grid *table, const json_t *answer, const char *array
         fprintf(stderr, "%zu %s, and there are more; --cursor %s goes on\n", shown, many, next);
 }
 
+static int fetch(const struct listing *listing, struct client *client, json_t **answer)
+{
+    if (listing->whole)
+        return client_get_list(client, listing->path, listing->array, answer);
+    return client_list(client, listing->path, listing->array, listing->limit, listing->cursor, answer);
+}
+
 int show_listing(const struct listing *listing)
 {
     if (!listing->whole && listing->limit < 1)
@@ -116,10 +124,7 @@ int show_listing(const struct listing *listing)
     int code = client_open(listing->verb, listing->where, &client);
     if (code != CLI_OK)
         return code;
-    if (listing->whole)
-        code = client_get_list(client, listing->path, listing->array, &answer);
-    else
-        code = client_list(client, listing->path, listing->array, listing->limit, listing->cursor, &answer);
+    code = fetch(listing, client, &answer);
     client_close(client);
     if (code != CLI_OK)
         return code;
@@ -129,4 +134,39 @@ int show_listing(const struct listing *listing)
         listing->print(answer);
     json_decref(answer);
     return CLI_OK;
+}
+
+/* What is shown begins at the top of an empty screen. */
+static void print_anew(const struct listing *listing, const json_t *answer)
+{
+    char now[32];
+    show_time(clock_unix_ms(), now);
+    printf("\x1b[H\x1b[2J%s  lanegate %s, every second; Ctrl-C ends it\n\n", now, listing->verb->name);
+    listing->print(answer);
+    fflush(stdout);
+}
+
+int show_watched(const struct listing *listing)
+{
+    enum { EVERY_US = 1000 * 1000, LINES_BESIDE = 6 };
+    unsigned lines = grid_height(stdout);
+    if (!lines || listing->json)
+        return cli_usage(listing->verb,
+                         "--watch is for a terminal; elsewhere ask again and again with --json");
+    struct listing seen = *listing;
+    seen.limit = lines > LINES_BESIDE ? lines - LINES_BESIDE : 1;
+    struct client *client = NULL;
+    int code = client_open(listing->verb, listing->where, &client);
+    for (bool first = true; code == CLI_OK; first = false) {
+        json_t *answer = NULL;
+        int asked = fetch(&seen, client, &answer);
+        if (asked == CLI_OK)
+            print_anew(&seen, answer);
+        else if (first || asked != CLI_UNREACHABLE)
+            code = asked; /* one that is restarting comes back */
+        json_decref(answer);
+        usleep(EVERY_US);
+    }
+    client_close(client);
+    return code;
 }

@@ -48,6 +48,9 @@ struct listing {
 
 /* Asks the gateway and prints; the verb's exit code. */
 int show_listing(const struct listing *listing);
+/* The same again every second, as many entries as the terminal has lines for, until it is interrupted or the
+ * gateway refuses. A gateway that is away meanwhile is waited for. */
+int show_watched(const struct listing *listing);
 
 /* Prints table, and on stderr what is beyond it: "100 of 2345 lanes; --cursor ... goes on", or "no lanes". */
 void show_list(const struct grid *table, const json_t *answer, const char *array, const char *many);
