@@ -21,7 +21,8 @@ describe("lanegate lanes --watch", function()
     sink:tell("fail", { key = "anna", status = "503" })
     assert.equal(201, gate:post("demo", { ["X-Entity-Id"] = "anna" }, "x").status)
     local screen = gate.dir .. "/screen"
-    local command = ("stty rows 20 cols 120; exec %s lanes --watch --admin %s"):format(process.quote(process.binary()), gate.admin)
+    local command = ("stty rows 20 cols 120; exec %s lanes --watch --admin %s"):format(
+      process.quote(process.binary()), gate.admin)
     local pid = process.spawn({ "script", "-qfc", command, "/dev/null" }, screen, "/dev/null")
     process.wait_for("two screens with the lane", function()
       local text = process.read_file(screen) or ""
