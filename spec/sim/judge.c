@@ -27,12 +27,14 @@ static void judge_order(struct world *world, const struct row *row, uint32_t ind
         sim_fail(world, "seq %lu started before the end of its predecessor was synced", row->seq);
     if (row->seq > lane->frontier)
         sim_fail(world, "seq %lu started although its lane is rewound to %lu", row->seq, lane->frontier);
-    bool late = row->live.late || lane->highest_ok > row->seq;
+    bool late = row->live.late || lane->sent > row->seq;
     if (start->late && !late)
-        sim_fail(world, "seq %lu is called late, but nothing above it was delivered", row->seq);
+        sim_fail(world, "seq %lu is called late, but nothing above it was sent", row->seq);
     if (late && !start->late && !world->forgets)
-        sim_fail(world, "seq %lu is late (%lu was delivered) and is not called so", row->seq,
-                 lane->highest_ok);
+        sim_fail(world, "seq %lu is late (%lu was sent) and is not called so", row->seq, lane->sent);
+    if (!start->late && !start->replay && !row->applied && world->fences[row->lane] > row->seq)
+        sim_fail(world, "seq %lu is not called late, and its receiver has applied %lu", row->seq,
+                 world->fences[row->lane]);
     if (start->previous_seq != lane->last_ok && !(world->forgets && start->previous_seq == 0))
         sim_fail(world, "seq %lu says previous %lu, the last ok was %lu", row->seq, start->previous_seq,
                  lane->last_ok);
@@ -248,6 +250,16 @@ static void judge_verdict(struct world *world, struct row *row, const struct sch
     }
 }
 
+/* Late for good: something above it was sent, or that can't be known. */
+static void judge_late(struct world *world, const struct row *row)
+{
+    const struct lane_model *lane = &world->lanes[row->lane];
+    bool unknown = row->seq <= world->found || row->rekeyed;
+    bool beside = lane->running >= 0 && world->rows.at[lane->running].seq > row->seq;
+    if (!unknown && !beside && lane->sent <= row->seq)
+        sim_fail(world, "seq %lu is called late for good, but nothing above it was sent", row->seq);
+}
+
 static void row_changed(struct world *world, const struct sched_action *action)
 {
     int64_t index = row_find(world, action->seq, action->place.sink);
@@ -273,12 +285,14 @@ static void row_changed(struct world *world, const struct sched_action *action)
     bool leaves = to == SCHED_ROW_DEAD || to == SCHED_ROW_DISCARDED;
     if (row->lane != NO_LANE && is_owed(from) && leaves)
         world->lanes[row->lane].unsynced = world->said;
+    if (row->lane != NO_LANE && action->late && !row->live.late)
+        judge_late(world, row);
     keep(&row->live, action);
     if (!action->by_outcome && from != to) {
         row->due_ms = INT64_MIN;
         row->by_receiver = row->tried_here = false;
     }
-    VEC_PUSH(&world->unsynced, *action);
+    VEC_PUSH(&world->unsynced, ((struct unsynced){.action = *action}));
 }
 
 static void breaker_changed(struct world *world, const struct sched_action *action)
@@ -300,7 +314,7 @@ static void breaker_changed(struct world *world, const struct sched_action *acti
     }
     sink->breaker = action->breaker;
     sink->record = action->record;
-    VEC_PUSH(&world->unsynced, *action);
+    VEC_PUSH(&world->unsynced, ((struct unsynced){.action = *action}));
 }
 
 void judge_actions(struct world *world)
@@ -313,7 +327,7 @@ void judge_actions(struct world *world)
         else if (actions[i].kind == ACTION_BREAKER)
             breaker_changed(world, &actions[i]);
         else if (actions[i].kind == ACTION_SINK_PAUSE || actions[i].kind == ACTION_LANE_PAUSE)
-            VEC_PUSH(&world->unsynced, actions[i]);
+            VEC_PUSH(&world->unsynced, ((struct unsynced){.action = actions[i]}));
     }
     sched_actions_done(world->sched);
 }

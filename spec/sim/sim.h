@@ -33,12 +33,11 @@ struct row {
     uint64_t seq;
     int64_t received_ms;
     uint32_t tenant, sink;
-    uint32_t lane; /* NO_LANE: unordered */
+    uint32_t lane, durable_lane; /* NO_LANE: unordered */
     struct kept live, durable;
     bool running, by_receiver, tried_here;
     bool poison;              /* its receiver always says 500 */
     bool applied, rekeyed;    /* what the receiver did of it; it was in another lane once */
-    bool unsure;              /* a dead letter over a crash: see receiver.c */
     int64_t due_ms, first_ms; /* monotonic, of this life */
 };
 
@@ -46,9 +45,16 @@ struct lane_model {
     VEC(uint32_t) owed; /* rows pending or held, ascending in seq */
     int64_t running;    /* a row; -1: none */
     bool paused, durably_paused;
-    uint64_t frontier, last_ok, highest_ok;
+    uint64_t frontier, last_ok;
+    uint64_t sent;     /* the highest that a receiver may have applied, in this life */
     uint64_t unsynced; /* it goes on when so many changes are synced */
     unsigned dead, overtaken;
+};
+
+/* A change on its way to the disk. */
+struct unsynced {
+    struct sched_action action;
+    bool moved; /* a row, to action.place */
 };
 
 /* One attempt on the wire, as it was sent. */
@@ -100,9 +106,10 @@ struct world {
     bool forgets; /* lanes are forgotten early in this episode */
     bool verbose;
     uint64_t next_seq, hooks;
+    uint64_t found;       /* rows up to it are of an earlier life */
     VEC(struct row) rows; /* ascending in seq, by sink within a seq */
     VEC(struct run) runs;
-    VEC(struct sched_action) unsynced;
+    VEC(struct unsynced) unsynced;
     uint64_t said, synced;      /* changes of rows, in this life */
     VEC(struct letter) letters; /* whose answer nobody waited for, still on their way */
     uint64_t fences[LANES];     /* the receiver's: the last seq it applied */

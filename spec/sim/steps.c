@@ -22,13 +22,15 @@ static void commit(struct world *world, struct dice *dice)
         int64_t received_ms = world_now(world).unix_ms - dice_below(dice, 20);
         for (uint32_t sink = source * 2; sink < source * 2 + 2; sink++) {
             bool unordered = sink == 3 || dice_chance(dice, 5);
-            VEC_PUSH(&world->rows, ((struct row){.seq = seq,
-                                                 .received_ms = received_ms,
-                                                 .tenant = tenant,
-                                                 .sink = sink,
-                                                 .lane = unordered ? NO_LANE : lane_index(tenant, sink, key),
-                                                 .due_ms = INT64_MIN,
-                                                 .poison = dice_chance(dice, 2)}));
+            VEC_PUSH(&world->rows,
+                     ((struct row){.seq = seq,
+                                   .received_ms = received_ms,
+                                   .tenant = tenant,
+                                   .sink = sink,
+                                   .lane = unordered ? NO_LANE : lane_index(tenant, sink, key),
+                                   .durable_lane = unordered ? NO_LANE : lane_index(tenant, sink, key),
+                                   .due_ms = INT64_MIN,
+                                   .poison = dice_chance(dice, 2)}));
             uint32_t index = (uint32_t)world->rows.len - 1;
             model_add(world, index);
             struct sched_place place;
@@ -98,6 +100,13 @@ static void refused(struct sink_model *sink, uint64_t seq)
     VEC_PUSH(&sink->refused, seq);
 }
 
+/* A receiver may have applied it. */
+static void was_sent(struct world *world, const struct row *row)
+{
+    if (row->lane != NO_LANE && row->seq > world->lanes[row->lane].sent)
+        world->lanes[row->lane].sent = row->seq;
+}
+
 static void run_over(struct world *world, size_t i)
 {
     struct row *row = &world->rows.at[world->runs.at[i].row];
@@ -132,12 +141,12 @@ void step_outcome(struct world *world, size_t i, const struct sched_outcome *out
         if (row->lane != NO_LANE) {
             struct lane_model *lane = &world->lanes[row->lane];
             lane->last_ok = row->seq;
-            if (row->seq > lane->highest_ok)
-                lane->highest_ok = row->seq;
         }
     }
     sink->last_timed_out = outcome->timed_out;
     run_over(world, i);
+    if (outcome->cls != SCHED_REFUSED && outcome->cls != SCHED_CONFIG)
+        was_sent(world, row);
     sink->running++; /* others_due below counts this one as running, as before */
     sched_outcome(world->sched, world_now(world), run.run, outcome);
     sink->running--;
@@ -155,14 +164,19 @@ static void outcome(struct world *world, struct dice *dice)
     size_t i = dice_below(dice, (uint32_t)world->runs.len);
     uint32_t what = dice_below(dice, 100);
     struct row *row = &world->rows.at[world->runs.at[i].row];
-    if (what < 2) { /* it never left the house */
+    if (what < 2) { /* it never left the house, or was cut off on its way */
         struct sched_run *run = world->runs.at[i].run;
         int64_t delay_ms = dice_below(dice, 2) * 200;
-        tell(world, "put back", row->seq, 0);
+        bool sent = dice_chance(dice, 50);
+        tell(world, sent ? "cut off" : "put back", row->seq, 0);
+        if (sent) {
+            letter_lost(world, &world->runs.at[i].letter, dice);
+            was_sent(world, row);
+        }
         run_over(world, i);
         if (delay_ms)
             row->due_ms = world->mono_ms + delay_ms;
-        sched_put_back(world->sched, world_now(world), run, delay_ms);
+        sched_put_back(world->sched, world_now(world), run, sent, delay_ms);
         judge_actions(world);
         return;
     }
@@ -352,16 +366,22 @@ static void rekey(struct world *world, struct dice *dice)
         sim_fail(world, "a rekey of seq %lu is answered %d", row->seq, answer);
     if (answer != SCHED_DONE)
         return;
-    if (row->lane != NO_LANE) {
-        struct lane_model *left = &world->lanes[row->lane];
-        left->overtaken = 0;
-        if (row->live.attempts > 0 &&
-            row->seq > left->highest_ok) /* it may have arrived under this lane's key */
-            left->highest_ok = row->seq;
+    judge_actions(world);
+    struct unsynced move = {{.seq = row->seq, .place = to}, .moved = true};
+    if (row->lane !=
+        NO_LANE) { /* the last that was said is that it leaves: when that is synced, so is the move */
+        struct unsynced left = world->unsynced.at[--world->unsynced.len];
+        left.action.late |= to.ordered;
+        VEC_PUSH(&world->unsynced, move);
+        move = left;
+        world->lanes[row->lane].overtaken = 0;
+        world->lanes[row->lane].unsynced = world->said;
     }
+    VEC_PUSH(&world->unsynced, move);
     model_remove(world, index);
     row->lane = to_lane;
     row->rekeyed = true;
+    row->live.late |= to_lane != NO_LANE;
     if (to_lane != NO_LANE)
         world->lanes[to_lane].overtaken = 0;
     model_add(world, index);

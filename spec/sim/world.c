@@ -100,7 +100,13 @@ void world_sync(struct world *world, size_t most)
 {
     size_t n = most < world->unsynced.len ? most : world->unsynced.len;
     for (size_t i = 0; i < n; i++) {
-        const struct sched_action *action = &world->unsynced.at[i];
+        const struct sched_action *action = &world->unsynced.at[i].action;
+        if (world->unsynced.at[i].moved) {
+            struct row *row = &world->rows.at[row_find(world, action->seq, action->place.sink)];
+            row->durable_lane = action->place.ordered ? lane_of_place(&action->place) : NO_LANE;
+            row->durable.late |= action->place.ordered;
+            continue;
+        }
         if (action->kind == ACTION_BREAKER)
             world->sinks[action->place.sink].durable_record = action->record;
         else if (action->kind == ACTION_SINK_PAUSE)
@@ -122,6 +128,7 @@ static void row_restore(struct world *world, uint32_t index)
 {
     struct row *row = &world->rows.at[index];
     row->live = row->durable;
+    row->lane = row->durable_lane;
     row->running = row->by_receiver = row->tried_here = false;
     row->due_ms = INT64_MIN;
     if (row->live.state == SCHED_ROW_DONE || row->live.state == SCHED_ROW_DISCARDED)
@@ -139,7 +146,6 @@ static void row_restore(struct world *world, uint32_t index)
     struct sched_place place;
     place_of_row(row, &place);
     sched_restore(world->sched, world_now(world), &place, &owed);
-    row->unsure |= row->live.state == SCHED_ROW_DEAD;
     if (row->live.state != SCHED_ROW_DEAD)
         model_add(world, index);
     if (row->live.state != SCHED_ROW_PENDING && row->lane != NO_LANE)
@@ -152,6 +158,7 @@ void world_restart(struct world *world, struct dice *dice)
     world_sync(world, dice_below(dice, (uint32_t)world->unsynced.len + 1));
     world->unsynced.len = 0;
     world->said = world->synced = 0;
+    world->found = world->next_seq - 1;
     VEC_EACH (run, &world->runs)
         letter_lost(world, &run->letter, dice);
     world->runs.len = 0;
@@ -165,7 +172,7 @@ void world_restart(struct world *world, struct dice *dice)
         lane->running = -1;
         lane->paused = lane->durably_paused;
         lane->frontier = UINT64_MAX;
-        lane->last_ok = lane->highest_ok = lane->unsynced = 0;
+        lane->last_ok = lane->sent = lane->unsynced = 0;
         lane->dead = lane->overtaken = 0;
     }
     for (uint32_t id = 0; id < SINKS; id++) {

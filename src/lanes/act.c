@@ -297,6 +297,9 @@ static enum sched_answer move(struct lanes *lanes, uint32_t sink, const struct l
     if (answer != SCHED_DONE)
         return answer;
     forget_parcel(lanes, row->seq, sink);
+    struct list before = LIST_INIT(before); /* what is said of the old lane is durable first */
+    tell_actions(lanes, NULL, &before);
+    store_changes(lanes->options.store, &before);
     struct store_lane_move stored = {
         .seq = row->seq, .sink = sink, .ordered = row->to_ordered, .key = row->key};
     memcpy(stored.lane, row->to, sizeof stored.lane);

@@ -242,15 +242,12 @@ static bool is_running(const struct lane *lane, uint64_t seq)
     return lane->phase == PHASE_RUNNING && lane->run->seq == seq;
 }
 
-/* A higher seq of the lane was delivered, or sent with nobody knowing what became of it: a receiver may have
- * applied it, and would drop this one unless it says that it is late. */
+/* A receiver may have applied a higher seq of the lane, and would drop this one unless it says that it is
+ * late. Of what was there at the start nobody knows: calling late what is not costs nothing where it is newer
+ * than the receiver's fence, and silence would lose it where it is not. */
 static bool higher_was_sent(const struct lane *lane, uint64_t seq)
 {
-    bool sent = lane->highest_ok > seq || (lane->run && lane->run->seq > seq);
-    const struct note *note = lane->notes ? lane->notes->prev : NULL;
-    for (; note && note->seq > seq && !sent; note = note == lane->notes ? NULL : note->prev)
-        sent = note->attempts > 0;
-    return sent;
+    return lane->highest_sent > seq || lane->highest_found > seq || (lane->run && lane->run->seq > seq);
 }
 
 enum sched_answer sched_replay(struct sched *sched, struct sched_time now, const struct sched_place *place,
@@ -342,6 +339,7 @@ enum sched_answer sched_discard(struct sched *sched, struct sched_time now, cons
     if (!owed && !(dead && lane->dead > 0))
         return SCHED_NOT_FOUND;
     lane_leave(sched, lane);
+    lane_loses(sched, lane, seq);
     say_row(sched, lane, seq, note, SCHED_ROW_DISCARDED, NULL)->at_ms = now.unix_ms;
     if (owed) {
         lane_await_durable(sched, lane);
@@ -394,11 +392,10 @@ static enum sched_answer lift(struct sched *sched, const struct sched_place *fro
         *noted = true;
         *spent = *note;
     }
-    /* Its attempts went out under this lane's key, and one of them may still arrive: what is behind it is
-     * late. */
-    if (note && note->attempts > 0 && seq > lane->highest_ok)
-        lane->highest_ok = seq;
     lane_leave(sched, lane);
+    lane_loses(sched, lane, seq);
+    say_row(sched, lane, seq, note, SCHED_ROW_PENDING, NULL); /* last: the move itself is stored beside it */
+    lane_await_durable(sched, lane);
     *received_ms = lane_take(sched, lane, seq);
     lane_settle(sched, lane);
     return SCHED_DONE;
@@ -444,10 +441,7 @@ enum sched_answer sched_rekey(struct sched *sched, struct sched_time now, const 
         note->by_receiver = spent.by_receiver;
         note->late = spent.late;
     }
-    if (lane->highest_ok > seq && !note->late) {
-        note->late = true;
-        say_row(sched, lane, seq, note, SCHED_ROW_PENDING, NULL);
-    }
+    note->late |= to->ordered; /* what was delivered under that key, memory may not know */
     lane_settle(sched, lane);
     return SCHED_DONE;
 }

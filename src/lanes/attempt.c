@@ -146,7 +146,7 @@ static void load_failed(struct lanes *lanes, const struct sched_start *start, en
                   LOG_STR("status", status_name(status)));
         sched_give_up(lanes->sched, now, start->run, "unreadable");
     } else {
-        sched_put_back(lanes->sched, now, start->run, UNREADABLE_RETRY_MS);
+        sched_put_back(lanes->sched, now, start->run, false, UNREADABLE_RETRY_MS);
     }
     tell_actions(lanes, NULL, changes);
 }
@@ -183,7 +183,7 @@ static void attempt_end(struct lanes *lanes, struct flight *flight, struct list 
     const struct outcome *outcome = &flight->attempt.outcome;
     bool cut_off = outcome->cut_off;
     if (cut_off) {
-        sched_put_back(lanes->sched, lanes_now(), flight->run, 0);
+        sched_put_back(lanes->sched, lanes_now(), flight->run, true, 0);
     } else {
         static const int classes[] = {[OUTCOME_OK] = SCHED_OK,
                                       [OUTCOME_TRANSIENT] = SCHED_TRANSIENT,

@@ -199,7 +199,7 @@ static void start(struct sched *sched, struct lane *lane, bool probe, struct sch
                                 .received_ms = lane->rows.received_ms,
                                 .number = (note ? note->attempts : 0) + 1,
                                 .replay = note ? note->job : 0,
-                                .late = (note && note->late) || lane->highest_ok > run->seq,
+                                .late = (note && note->late) || lane->highest_sent > run->seq,
                                 .previous_seq = lane->last_ok,
                                 .skipped = lane->dead,
                                 .probe = probe};

@@ -389,11 +389,46 @@ void lane_undead(struct lane *lane)
     lane->flow->sink->dead--;
 }
 
+static void note_is_late(struct sched *sched, struct lane *lane, struct note *note)
+{
+    note->late = true;
+    say_row(sched, lane, note->seq, note,
+            note->dead   ? SCHED_ROW_DEAD
+            : note->held ? SCHED_ROW_HELD
+                         : SCHED_ROW_PENDING,
+            NULL);
+}
+
+static void mark_late(struct sched *sched, struct lane *lane, uint64_t below, bool dead_only)
+{
+    for (struct note *note = lane->notes; note && note->seq < below;) {
+        struct note *next = note->next == lane->notes ? NULL : note->next;
+        if (!note->late && (note->dead || !dead_only))
+            note_is_late(sched, lane, note);
+        if (note->dead)
+            note_drop(sched, note);
+        note = next;
+    }
+}
+
+void lane_sent(struct sched *sched, struct lane *lane, uint64_t seq)
+{
+    mark_late(sched, lane, seq, false);
+    if (seq > lane->highest_sent)
+        lane->highest_sent = seq;
+}
+
+void lane_loses(struct sched *sched, struct lane *lane, uint64_t seq)
+{
+    if (seq <= lane->highest_found)
+        mark_late(sched, lane, seq, true);
+}
+
 void lane_bury(struct sched *sched, struct lane *lane, uint64_t seq, bool hold, const char *cls)
 {
     struct sched_sink *sink = lane->flow->sink;
     struct note *note = note_get(sched, lane, seq);
-    note->late |= lane->highest_ok > seq;
+    note->late |= lane->highest_sent > seq;
     if (!note->held) {
         note->dead_at_ms = sched->now.unix_ms;
         row_leaves(sink, seq);

@@ -264,6 +264,13 @@ static void note_restore(struct sched *sched, struct lane *lane, const struct sc
     note->dead_at_ms = row->dead_at_ms;
 }
 
+/* What is sent of an earlier life is not known. */
+static void lane_found(struct lane *lane, uint64_t seq)
+{
+    if (seq > lane->highest_found)
+        lane->highest_found = seq;
+}
+
 void sched_restore(struct sched *sched, struct sched_time now, const struct sched_place *place,
                    const struct sched_owed *row)
 {
@@ -271,6 +278,8 @@ void sched_restore(struct sched *sched, struct sched_time now, const struct sche
     bool noted = row->state == OWED_HELD || row->attempts > 0 || row->late;
     if (row->state == OWED_PENDING && !noted) {
         sched_commit(sched, now, place, row->seq, row->received_ms);
+        if (place->ordered)
+            lane_found(lane_of(sched, place, row->seq), row->seq);
         return;
     }
     struct flow *flow = flow_of(sched, place->sink, place->tenant);
@@ -284,6 +293,7 @@ void sched_restore(struct sched *sched, struct sched_time now, const struct sche
     if (!lane)
         lane = lane_make(sched, flow, place->ordered, place->ordered ? place->lane : id);
     lane_leave(sched, lane);
+    lane_found(lane, row->seq);
     if (row->state != OWED_PENDING)
         lane->dead++;
     if (row->state != OWED_DEAD)
@@ -352,40 +362,19 @@ void sched_actions_done(struct sched *sched)
 
 /* ---- attempts end ---- */
 
-/* Everything of the lane below a delivered seq is late from now on, and the store must know before it
- * forgets. */
-static void mark_late(struct sched *sched, struct lane *lane, uint64_t delivered)
-{
-    for (struct note *note = lane->notes; note && note->seq < delivered;) {
-        struct note *next = note->next == lane->notes ? NULL : note->next;
-        if (!note->late) {
-            note->late = true;
-            say_row(sched, lane, note->seq, note,
-                    note->dead   ? SCHED_ROW_DEAD
-                    : note->held ? SCHED_ROW_HELD
-                                 : SCHED_ROW_PENDING,
-                    NULL);
-        }
-        if (note->dead)
-            note_drop(sched, note);
-        note = next;
-    }
-}
-
 static void row_ok(struct sched *sched, struct lane *lane, const struct sched_run *run)
 {
-    mark_late(sched, lane, run->seq); /* said before the ok, so that no crash comes between */
+    bool late = lane->highest_sent > run->seq;
+    lane_sent(sched, lane, run->seq);
     struct note *note = note_find(lane, run->seq);
     struct sched_action *action = say_row(sched, lane, run->seq, note, SCHED_ROW_DONE, "ok");
     action->by_outcome = true;
-    action->late |= lane->highest_ok > run->seq;
+    action->late |= late;
     action->attempts++;
     if (!action->first_attempt_ms)
         action->first_attempt_ms = run->started_unix_ms;
     lane_take(sched, lane, run->seq);
     lane->last_ok = run->seq;
-    if (run->seq > lane->highest_ok)
-        lane->highest_ok = run->seq;
 }
 
 /* One attempt more is on the row's account. */
@@ -398,7 +387,7 @@ static struct note *count_attempt(struct sched *sched, struct lane *lane, const 
         note->stopped_base_ms = sink_stopped(sched, lane->flow->sink);
     }
     note->attempts++;
-    note->late |= lane->highest_ok > run->seq;
+    note->late |= lane->highest_sent > run->seq;
     return note;
 }
 
@@ -414,6 +403,7 @@ static void row_failed(struct sched *sched, struct lane *lane, const struct sche
                        const struct sched_outcome *outcome)
 {
     struct sched_sink *sink = lane->flow->sink;
+    lane_sent(sched, lane, run->seq); /* whatever it answered, if it did */
     struct note *note = count_attempt(sched, lane, run);
     if (sink->retired) {
         bury_run(sched, lane, run, ON_DEAD_SKIP, sink->retired);
@@ -439,7 +429,7 @@ static void row_config(struct sched *sched, struct lane *lane, const struct sche
     struct note *note = note_find(lane, run->seq);
     struct sched_action *action = say_row(sched, lane, run->seq, note, SCHED_ROW_PENDING, "config");
     action->by_outcome = true;
-    action->late |= lane->highest_ok > run->seq;
+    action->late |= lane->highest_sent > run->seq;
 }
 
 /* The attempt is over: its slot is free, and its lane is in no list. */
@@ -496,11 +486,14 @@ void sched_outcome(struct sched *sched, struct sched_time now, struct sched_run 
     run_settles(sched, run);
 }
 
-void sched_put_back(struct sched *sched, struct sched_time now, struct sched_run *run, int64_t delay_ms)
+void sched_put_back(struct sched *sched, struct sched_time now, struct sched_run *run, bool sent,
+                    int64_t delay_ms)
 {
     sched->now = now;
     struct lane *lane = run->lane;
     run_ends(sched, run);
+    if (sent)
+        lane_sent(sched, lane, run->seq);
     if (delay_ms > 0)
         note_get(sched, lane, run->seq)->due_ms = now.mono_ms + delay_ms;
     breaker_probe_vanished(sched, lane->flow->sink, run);

@@ -100,7 +100,7 @@ struct sched_start {
     uint64_t previous_seq; /* last ok of the lane; 0: not known */
     uint32_t skipped;      /* dead letters of the lane now */
     uint32_t replay;       /* the job that made the row; 0: none */
-    bool late;             /* a higher seq of the lane was delivered before */
+    bool late;             /* a higher seq of the lane was delivered before, or may have been */
     bool probe;            /* of a breaker */
 };
 /* The next attempt to start, or false. Its slot is taken from here on, until sched_outcome or sched_put_back.
@@ -116,8 +116,10 @@ struct sched_outcome {
 };
 void sched_outcome(struct sched *sched, struct sched_time now, struct sched_run *run,
                    const struct sched_outcome *outcome);
-/* The attempt never happened: nothing is spent, the row is due again after `delay_ms`. */
-void sched_put_back(struct sched *sched, struct sched_time now, struct sched_run *run, int64_t delay_ms);
+/* The attempt counts for nothing: nothing is spent, the row is due again after `delay_ms`. `sent`: it was on
+ * its way, and may arrive. */
+void sched_put_back(struct sched *sched, struct sched_time now, struct sched_run *run, bool sent,
+                    int64_t delay_ms);
 /* An attempt under way goes on, but not its row: the hook is unreadable, say. Dead-lettered, skipping. */
 void sched_give_up(struct sched *sched, struct sched_time now, struct sched_run *run, const char *cls);
 
@@ -227,7 +229,8 @@ enum sched_answer sched_may_discard(struct sched *sched, const struct sched_plac
 void sched_rewind(struct sched *sched, struct sched_time now, const struct sched_place *place,
                   uint64_t frontier);
 /* A waiting row moves to another lane (or out of the lanes) of the same sink and tenant, keeping its seq and
- * what it has spent. */
+ * what it has spent. In its new lane it is late, since nobody knows what was delivered there before; whoever
+ * stores the move stores that with it, and behind what sched_actions says of the lane it left. */
 enum sched_answer sched_rekey(struct sched *sched, struct sched_time now, const struct sched_place *from,
                               uint64_t seq, const struct sched_place *to);
 

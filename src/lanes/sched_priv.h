@@ -52,8 +52,8 @@ enum phase {
 };
 
 /* What is known of a row beyond its seq: made by its first failure, a hold, a replay. Most rows never have
- * one. A lane keeps them ascending in a ring. A dead row's note stays until a higher seq of its lane is
- * delivered, since that makes it late, and the store must hear of it. */
+ * one. A lane keeps them ascending in a ring. A dead row's note stays until a higher seq of its lane was
+ * sent, since that makes it late, and the store must hear of it. */
 struct note {
     struct note *next, *prev;
     struct lane *lane;
@@ -90,7 +90,9 @@ struct lane {
     struct rows rows;
     struct note *notes; /* the lowest */
     struct lane_extra *extra;
-    uint64_t last_ok, highest_ok;
+    uint64_t last_ok;
+    uint64_t highest_sent;  /* a receiver may have applied it in this life */
+    uint64_t highest_found; /* of its rows at the start: who knows what was sent before? */
     union {
         struct sched_run *run; /* PHASE_RUNNING */
         int64_t idle_ms;       /* PHASE_IDLE */
@@ -262,6 +264,12 @@ void lanes_forget_idle(struct sched *sched);
 /* What was just said of a row of it must be durable before it goes on. The lane must be left. */
 void lane_await_durable(struct sched *sched, struct lane *lane);
 bool lane_awaits_durable(const struct sched *sched, const struct lane *lane);
+/* A receiver may have applied `seq` under the lane's key: all of the lane below it is late from now on, and
+ * the store hears of that before it hears more of `seq`. The lane must be left. */
+void lane_sent(struct sched *sched, struct lane *lane, uint64_t seq);
+/* `seq` leaves the lane for good. What was found at the start may have been sent, and the next start will not
+ * find it: dead letters below it are late. */
+void lane_loses(struct sched *sched, struct lane *lane, uint64_t seq);
 /* A row is a dead letter from now on. The lane must be left. */
 void lane_bury(struct sched *sched, struct lane *lane, uint64_t seq, bool hold, const char *cls);
 

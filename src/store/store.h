@@ -175,7 +175,8 @@ void store_set_mark(struct store *store, const struct store_mark *mark);
 enum status store_marks(struct store *store, void (*each)(void *ctx, const struct store_mark *mark),
                         void *ctx, struct error *err);
 
-/* A row that waits is in another lane from now on, or in none; copied. Rides as changes do. */
+/* A row that waits is in another lane from now on, where it is late, or in none; copied. Rides as changes do.
+ */
 struct store_lane_move {
     uint64_t seq;
     uint32_t sink;

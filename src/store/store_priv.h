@@ -374,7 +374,8 @@ void remove_undone(struct store *store);
     X(MARK, "INSERT OR REPLACE INTO marks(kind, sink, tenant, lane, since, until, cause, opens) "            \
             "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                                                        \
     X(UNMARK, "DELETE FROM marks WHERE kind = ?1 AND sink = ?2 AND tenant = ?3 AND lane = ?4")               \
-    X(MOVE, "UPDATE rows SET lane = ?3, key = ?4 WHERE seq = ?1 AND sink = ?2")                              \
+    X(MOVE, "UPDATE rows SET lane = ?3, key = ?4, attempts = coalesce(attempts, 0), "                        \
+            "late = max(coalesce(late, 0), ?3 IS NOT NULL) WHERE seq = ?1 AND sink = ?2")                    \
     X(NAME, "INSERT OR IGNORE INTO names(id, kind, text, sink) VALUES(?1, ?2, ?3, ?4)")                      \
     X(META, "INSERT INTO meta(name, value) VALUES(?1, ?2) "                                                  \
             "ON CONFLICT(name) DO UPDATE SET value = excluded.value")                                        \

@@ -430,7 +430,7 @@ static void an_unreadable_hook_leaves_and_one_put_back_has_spent_nothing(void **
     put(lane('a'), 1);
     put(lane('a'), 2);
     struct sched_start first = expect(1);
-    sched_put_back(sched, now, first.run, 1000);
+    sched_put_back(sched, now, first.run, false, 1000);
     expect_none();
     pass(1000);
     first = expect(1);
@@ -478,6 +478,70 @@ static void a_dead_letter_is_late_when_a_higher_seq_was_sent(void **state)
     struct sched_start start = expect(1);
     assert_true(start.late);
     answer(start, SCHED_OK);
+}
+
+/* Hook 2 was in flight when the gateway was killed: it may have been applied, and nothing says so. */
+static void a_dead_letter_found_at_the_start_is_late_below_a_row_that_was_found(void **state)
+{
+    (void)state;
+    struct sched_place a = lane('a'), b = lane('b');
+    struct sched_owed dead = {.seq = 1, .received_ms = epoch_ms, .state = OWED_DEAD, .attempts = 1};
+    struct sched_owed alone = dead, pending = {.seq = 3, .received_ms = epoch_ms};
+    alone.seq = 2;
+    sched_restore(sched, now, &a, &dead);
+    sched_restore(sched, now, &b, &alone);
+    sched_restore(sched, now, &a, &pending);
+    put(b, 4); /* this one came in this life */
+    struct sched_again again = {.seq = 2, .received_ms = now.unix_ms, .dead = true};
+    assert_int_equal(sched_replay(sched, now, &b, &again), SCHED_DONE);
+    again.seq = 1;
+    assert_int_equal(sched_replay(sched, now, &a, &again), SCHED_DONE);
+    struct sched_start first = {0}, second = {0};
+    assert_true(next(&first) && next(&second));
+    assert_int_equal(first.late, first.seq == 1);
+    assert_int_equal(second.late, second.seq == 1);
+    answer(first, SCHED_OK);
+    answer(second, SCHED_OK);
+}
+
+/* The next start will not find it, and what was below it must be late then too. */
+static void what_was_found_leaves_word_when_it_goes(void **state)
+{
+    (void)state;
+    struct sched_place a = lane('a'), b = lane('b');
+    struct sched_owed dead = {.seq = 1, .received_ms = epoch_ms, .state = OWED_DEAD, .attempts = 1};
+    struct sched_owed pending = {.seq = 3, .received_ms = epoch_ms};
+    sched_restore(sched, now, &a, &dead);
+    sched_restore(sched, now, &a, &pending);
+    assert_int_equal(sched_discard(sched, now, &a, 3, false), SCHED_DONE);
+    assert_true(said(1).late);
+    assert_int_equal(said(1).state, SCHED_ROW_DEAD);
+    sched_actions_done(sched);
+
+    dead.seq = 4, pending.seq = 5;
+    sched_restore(sched, now, &b, &dead);
+    sched_restore(sched, now, &b, &pending);
+    assert_int_equal(sched_rekey(sched, now, &b, 5, &a), SCHED_DONE);
+    assert_true(said(4).late);
+    assert_true(expect(5).late); /* what was delivered there before, nobody knows */
+}
+
+/* Its move is not on the disk yet: after a crash it would be in its old lane again, below what went on there.
+ */
+static void a_lane_goes_on_without_a_rekeyed_row_when_the_move_is_on_the_disk(void **state)
+{
+    (void)state;
+    struct sched_place a = lane('a'), b = lane('b');
+    disk_is_slow = true;
+    sched_sink_pause(sched, now, 1, 0);
+    put(a, 1);
+    put(a, 2);
+    assert_int_equal(sched_rekey(sched, now, &a, 1, &b), SCHED_DONE);
+    sched_sink_resume(sched, now, 1);
+    expect(1);
+    expect_none();
+    sync_all();
+    expect(2);
 }
 
 static void a_crowded_sink_has_one_attempt_and_no_more(void **state)
@@ -586,6 +650,9 @@ int main(void)
         PLAY(an_idle_lane_has_nothing_to_discard),
         PLAY(a_lane_goes_on_behind_a_skipped_row_when_that_is_on_the_disk),
         PLAY(a_dead_letter_is_late_when_a_higher_seq_was_sent),
+        PLAY(a_dead_letter_found_at_the_start_is_late_below_a_row_that_was_found),
+        PLAY(what_was_found_leaves_word_when_it_goes),
+        PLAY(a_lane_goes_on_without_a_rekeyed_row_when_the_move_is_on_the_disk),
         PLAY(a_crowded_sink_has_one_attempt_and_no_more),
         PLAY(pauses_are_told_and_come_back),
     };
