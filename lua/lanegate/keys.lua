@@ -20,11 +20,11 @@ local SEGMENTS_MAX, KEYS_MAX, FIRST_DEPTH_MAX, GLOBS_MAX, ARGS_MAX, ARGS_DEPTH_M
 local KINDS = {
   header = { members = { "header" } },
   json = { members = { "json", "integers" } },
-  lua = { members = { "lua", "call", "args" }, later = true },
+  lua = { members = { "lua", "call", "args" } },
   first = { members = { "first" } },
 }
 local KIND_NAMES = { "header", "json", "lua", "first" }
-local FORMS = '{ header = "name" }, { json = "path" } or { first = { key, key } }'
+local FORMS = '{ header = "name" }, { json = "path" }, { lua = "module", call = "function" } or { first = { key, key } }'
 
 local function header_name(check, value, place)
   if value == "" then return check.faults:add(place, "is an empty header name") or nil end
@@ -135,11 +135,7 @@ function read.json(check, value, place)
 end
 
 function read.lua(check, value, place)
-  local key = lua_key(check, value, place)
-  if key and KINDS.lua.later then
-    return check.faults:add(place, "Lua keys are not built yet in this version") or nil
-  end
-  return key
+  return lua_key(check, value, place)
 end
 
 function read.first(check, value, place, depth, left)
@@ -182,6 +178,7 @@ function keys.read(check, value, place, depth, left)
   if type(value) ~= "table" or next(value) == nil then
     return check.faults:must(place, "a key such as " .. FORMS, value) or nil
   end
+  check.lines[place.path] = place.line -- for faults of scripts, found later
   local kinds, strays = kinds_of(value)
   if #kinds > 1 then
     return check.faults:add(place, ("has two kinds at once, %s and %s: a key is of one kind; "

@@ -124,7 +124,8 @@ local KEYS = [[
 | `{ json = { "a.b", "c" } }` | the same, where names hold dots |
 | `{ json = "order_id", integers = true }` | a string, or an integer as its exact digits |
 | `{ first = { { json = "a" }, { header = "b" } } }` | the first of them that there is |
-| `{ lua = "module", call = "function", args = { ... } }` | *later* |
+| `{ lua = "keys.shop", call = "by_region", args = { "eu" } }` | what `by_region(hook, "eu")` of `keys/shop.lua` returns |
+| `{ "keys.shop", "by_region", { "eu" } }` | the same; modules lie under `scripts.path` |
 ]]
 
 -- The whole page.

@@ -247,7 +247,18 @@ schema.rows = {
       doc = "Larger bodies have no JSON key." },
   } },
 
-  { name = "scripts", type = "anything", later = true, doc = "Lua keys." },
+  { name = "scripts", type = "section", doc = "Lua keys, and what one call of them may use.", rows = {
+    { name = "path", type = "path", default = "lua", public = true,
+      doc = "The folder of key modules. All of its `.lua` files are read once per load." },
+    { name = "max_result_bytes", type = "bytes", default = 4096, min = 1, max = 2 ^ 20, public = true,
+      doc = "Length of a key that a script gives." },
+    { name = "max_instructions", type = "integer", default = 100000, min = 1000, max = 100000000, public = true,
+      doc = "Instructions of one call. Helpers written in C cost theirs by the bytes they work on." },
+    { name = "max_memory_bytes", type = "bytes", default = "32MiB", min = 2 ^ 20, max = 2 ^ 30, public = true,
+      doc = "Memory of one state: there is one for each thread and key module." },
+    { name = "max_pattern_steps", type = "integer", default = 100000, min = 100, max = 100000000, public = true,
+      doc = "Steps of all pattern matching of one call: about one a byte looked at." },
+  } },
 
   { name = "egress", type = "section", doc = "Where deliveries may go.", rows = {
     { name = "allow_private", type = "ranges", default = {}, public = true,

@@ -2,14 +2,27 @@
  * of the rooms. All memory is one arena. */
 #include "config/config_priv.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 static const char *const usual_paths[] = {"config.lua", "/etc/lanegate/config.lua"};
 
+/* Of the option, or of the nearest table around it. */
+static int64_t line_of(const struct loading *loading, const char *path)
+{
+    char around[256];
+    snprintf(around, sizeof around, "%s", path);
+    int64_t line;
+    char *dot;
+    while (!(line = value_int(loading->lines, around, 0)) && (dot = strrchr(around, '.')))
+        *dot = 0;
+    return line;
+}
+
 void config_fault(struct loading *loading, const char *path, const char *text)
 {
-    int64_t line = value_int(loading->lines, path, 0);
+    int64_t line = line_of(loading, path);
     buf_puts(loading->faults, loading->config->path);
     if (line)
         buf_putf(loading->faults, ":%lld", (long long)line);

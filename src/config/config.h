@@ -11,6 +11,7 @@
 #include "http/http.h"
 #include "lanes/policy.h"
 #include "order/order.h"
+#include "script/keys.h"
 #include "store/store.h"
 #include "util/arena.h"
 #include "util/log.h"
@@ -82,6 +83,7 @@ struct config {
     size_t max_inflight_bytes, max_pending_bytes;
     int64_t attempt_timeout_ms;
     struct egress_rules egress;
+    struct scripts *scripts; /* what the plans' engine is of; NULL: no key is in Lua, or plans are not made */
 
     const struct config_source *sources;
     size_t source_count;

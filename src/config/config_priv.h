@@ -12,6 +12,7 @@ struct loading {
     const struct value *lines; /* path -> line */
     struct buf *faults;
     size_t fault_count;
+    bool scripts_failed; /* reported once, not for every key */
 };
 
 /* "config.lua:14: sources.shop: text" and a line feed. */
@@ -29,6 +30,9 @@ void config_close_sources(struct config *config);
 /* keys.c: NULL for a nil tree. */
 const struct key_spec *config_key(const struct value *tree, struct arena *arena);
 const struct filter_spec *config_filter(const struct value *tree, struct arena *arena);
+
+/* scripts.c: opens the set when the first key needs it, and makes `key` callable. False after a fault. */
+bool config_add_script(struct loading *loading, const struct key_spec *key, const char *path);
 
 /* values.c: lists of a tree as arrays in the arena. */
 const char *const *config_strings(const struct value *list, struct arena *arena); /* NULL-terminated */

@@ -160,15 +160,28 @@ static void make_verifier(struct loading *loading, struct config_source *source,
     config_fault(loading, path, err.text);
 }
 
+/* False after a fault. */
+static bool add_scripts(struct loading *loading, const struct config_source *source)
+{
+    bool good = true;
+    for (size_t i = 0; i < source->sink_count; i++) {
+        char path[256];
+        snprintf(path, sizeof path, "sources.%s.sinks.%s.ordering_key", source->name, source->sinks[i].name);
+        good = config_add_script(loading, source->sinks[i].order.key, path) && good;
+    }
+    return good;
+}
+
 static void make_plan(struct loading *loading, struct config_source *source)
 {
-    if (loading->mode == CONFIG_CLIENT)
+    if (loading->mode == CONFIG_CLIENT || !add_scripts(loading, source))
         return;
     struct config *config = loading->config;
     struct order_sink *sinks = arena_zalloc(config->arena, (source->sink_count + 1) * sizeof *sinks);
     for (size_t i = 0; i < source->sink_count; i++)
         sinks[i] = source->sinks[i].order;
     struct order_options options = {
+        .engine = config->scripts ? scripts_engine(config->scripts) : NULL,
         .source = bytes_str(source->name),
         .sinks = sinks,
         .sink_count = source->sink_count,
@@ -241,6 +254,7 @@ void config_close_sources(struct config *config)
         verifier_free(config->sources[i].verifier);
         order_plan_free(config->sources[i].plan);
     }
+    scripts_close(config->scripts);
 }
 
 const struct config_source *config_source_find(const struct config *config, struct bytes name)

@@ -265,6 +265,8 @@ static void log_listening(const char *event, const struct http_server *server, s
 /* Everything that can fail on its own account comes before lanes_start, which begins to deliver. */
 static enum status open_all(struct gateway *g, struct buf *faults, struct error *err)
 {
+    if (g->config->scripts)
+        scripts_meter(g->config->scripts, g->metrics);
     enum status status = open_store(g, err);
     if (status == STATUS_OK)
         status = guard_rows(g->config, g->store, faults, err);

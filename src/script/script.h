@@ -1,5 +1,5 @@
-/* The LuaJIT host. Nobody outside this room sees a lua_State. Now: evaluating configuration. Later: key
- * functions in a sandbox (order/order.h, struct key_engine). */
+/* The LuaJIT host. Nobody outside this room sees a lua_State. Here: evaluating configuration. Functions that
+ * users write are behind keys.h. */
 #ifndef SCRIPT_SCRIPT_H
 #define SCRIPT_SCRIPT_H
 

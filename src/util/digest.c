@@ -69,17 +69,27 @@ void hmac_sha256(struct bytes secret, const struct bytes *parts, size_t n, uint8
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-void base64_encode(struct buf *out, struct bytes in)
+size_t base64_write(struct bytes in, char *out)
 {
+    char *to = out;
     for (size_t i = 0; i < in.len; i += 3) {
         size_t left = in.len - i < 3 ? in.len - i : 3;
         uint32_t v = 0;
         for (size_t k = 0; k < 3; k++)
             v = v << 8 | (k < left ? (uint8_t)in.at[i + k] : 0);
-        char four[4] = {alphabet[v >> 18], alphabet[v >> 12 & 63], left > 1 ? alphabet[v >> 6 & 63] : '=',
-                        left > 2 ? alphabet[v & 63] : '='};
-        buf_put(out, four, 4);
+        *to++ = alphabet[v >> 18];
+        *to++ = alphabet[v >> 12 & 63];
+        *to++ = left > 1 ? alphabet[v >> 6 & 63] : '=';
+        *to++ = left > 2 ? alphabet[v & 63] : '=';
     }
+    return (size_t)(to - out);
+}
+
+void base64_encode(struct buf *out, struct bytes in)
+{
+    char *to = buf_extend(out, BASE64_SIZE(in.len));
+    if (to)
+        base64_write(in, to);
 }
 
 static int digit(char c)

@@ -16,6 +16,9 @@ void hmac_sha256(struct bytes secret, const struct bytes *parts, size_t n, uint8
 
 /* RFC 4648, section 4, with padding. */
 void base64_encode(struct buf *out, struct bytes in);
+/* The same into room for BASE64_SIZE(in.len) bytes; gives that many. */
+#define BASE64_SIZE(len) (((size_t)(len) + 2) / 3 * 4)
+size_t base64_write(struct bytes in, char *out);
 /* Standard alphabet, padding required where due, nothing else in it; false otherwise. */
 bool base64_decode(struct buf *out, struct bytes text);
 

@@ -69,7 +69,6 @@ describe("a key of a later version", function()
       store = { type = 'none' } }]], {
     "2: quarantine: is not built yet in this version",
     "2: rate_limits: is not built yet in this version",
-    "2: scripts: is not built yet in this version",
     "3: http.tls: is not built yet in this version",
     "3: http.trusted_proxies: is not built yet in this version",
     "4: sources.shop.dedupe: is not built yet in this version",
@@ -361,7 +360,7 @@ describe("ordering", function()
     return sink("{ type = 'log', ordered = true,\nordering_key = " .. text .. " }")
   end
   local KEY = "3: sources.shop.sinks.log.ordering_key"
-  local FORMS = '{ header = "name" }, { json = "path" } or { first = { key, key } }'
+  local FORMS = '{ header = "name" }, { json = "path" }, { lua = "module", call = "function" } or { first = { key, key } }'
 
   says("is a boolean", sink "{ type = 'log', ordered = 'yes' }",
     { '2: sources.shop.sinks.log.ordered: must be true or false, got "yes"' })
@@ -406,10 +405,6 @@ describe("ordering", function()
     KEY .. '.first[2].json: has an empty segment in "."',
     KEY .. '.first[3]: must be a key such as ' .. FORMS .. ', got "x"',
   })
-  says("refuses Lua keys for now", key "{ lua = 'keys.shop', call = 'by_region', args = { 'eu' } }",
-    { KEY .. ": Lua keys are not built yet in this version" })
-  says("refuses their short form too", key "{ 'keys.shop', 'by_region', { 'eu' } }",
-    { KEY .. ": Lua keys are not built yet in this version" })
   says("has arguments in a list", key "{ lua = 'keys.shop', call = 'by region', args = 'eu' }", {
     KEY .. '.call: must be the name of a function of the module, got "by region"',
     KEY .. '.args: must be a list of arguments, got "eu"',

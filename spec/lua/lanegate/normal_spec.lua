@@ -31,6 +31,8 @@ describe("defaults", function()
       dispatch = { concurrency = 4096, sink_concurrency = 32, max_inflight_bytes = 134217728, max_pending_bytes = 2147483648,
         attempt_timeout_ms = 30000, breaker = { failures = 10, open_ms = 5000, max_open_ms = 60000 } },
       ordering = { max_body_bytes = 1048576 },
+      scripts = { path = "lua", max_result_bytes = 4096, max_instructions = 100000, max_memory_bytes = 33554432,
+        max_pattern_steps = 100000 },
       egress = { allow_private = {}, allow_http = false },
       sources = { shop = { tenant = "default", verify = { type = "none" }, on_verify_failure = "reject", respond = 201,
         store_headers = "all", trust_url_tenant = false, dlq = { max_rows = 1000000, max_bytes = 10737418240 },
