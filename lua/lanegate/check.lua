@@ -1,6 +1,7 @@
 -- Walks what config.lua returned along the rows of schema.lua: every fault is collected, every default filled in,
 -- every unit made a number. What options mean together is judged by rules.lua.
 
+local dedupe = require "lanegate.dedupe"
 local env = require "lanegate.env"
 local keys = require "lanegate.keys"
 local report = require "lanegate.report"
@@ -123,6 +124,10 @@ end }
 
 types.ordering_key = { expects = "a key", read = function(check, value, _, place)
   return keys.read(check, value, place)
+end }
+
+types.dedupe = { expects = dedupe.forms, read = function(check, value, _, place)
+  return dedupe.read(check, value, place)
 end }
 
 types.filter = { expects = "a filter", read = function(check, value, _, place)

@@ -72,11 +72,24 @@ end
 -- The first header that the key asks for and that is not stored.
 local function header_not_stored(key, stored)
   if not key then return nil end
-  if key.header then return types.is_header_name(key.header) and not stored[key.header:lower()] and key.header or nil end
+  for _, name in ipairs(key.headers or { key.header }) do
+    if types.is_header_name(name) and not stored[name:lower()] then return name end
+  end
   for _, item in ipairs(key.items or {}) do
     local name = header_not_stored(item, stored)
     if name then return name end
   end
+end
+
+-- Of several ways to a dedupe key one is enough: a preset knows more names than a provider uses.
+local function dedupe_not_stored(key, stored)
+  local missing
+  for _, item in ipairs(key.items or { key }) do
+    local name = header_not_stored(item, stored)
+    if not name then return nil end
+    missing = missing or name
+  end
+  return missing
 end
 
 -- A key or a filter must give the same for the hook as it is stored as for the hook as it came.
@@ -92,6 +105,11 @@ local function survival(check, source, place)
           .. "could not find it again"):format(report.show(name)))
       end
     end
+  end
+  local name = source.dedupe and dedupe_not_stored(source.dedupe.key, stored)
+  if name then
+    check.faults:add(report.member(place, "dedupe"), ("reads the header %s, which store_headers does not keep"):format(
+      report.show(name)))
   end
   for i, name in ipairs(source.forward_headers or {}) do
     if types.is_header_name(name) and not stored[name:lower()] and name:lower() ~= "content-type" then

@@ -126,7 +126,12 @@ local source = {
   { name = "on_verify_failure", type = "choice", choices = { "reject", "accept_flag" }, later_choices = { "quarantine" },
     default = "reject", public = true,
     doc = "`reject` answers 401; `accept_flag` takes the hook and marks it as failed." },
-  { name = "dedupe", type = "anything", later = true, doc = "What makes two posts the same hook." },
+  { name = "dedupe", type = "dedupe", public = true,
+    doc = "What makes two posts the same hook: `\"github\"`, `\"shopify\"`, `\"slack\"`, `\"standard_webhooks\"`, `\"stripe\"` or "
+      .. "`\"svix\"`, or `{ header = NAME }`, `{ headers = { NAME, NAME } }` (all of them together), `{ json = PATH }` "
+      .. "(an integer counts, as its digits). With a time: `{ preset = \"stripe\", ttl_ms = \"72h\" }`, `{ json = \"id\", ttl_ms "
+      .. "= \"1d\" }`; it is 7 days otherwise. The second post is answered with the first one's id and `\"duplicate\": true`, and "
+      .. "nothing is stored. Unset: every post is a hook of its own." },
   { name = "forward_headers", type = "header_names", public = true, shown = "all but the sensitive ones",
     doc = "Which of the provider's headers reach the sinks." },
   { name = "store_headers", type = "stored_headers", default = "all", public = true,
@@ -218,6 +223,9 @@ schema.rows = {
       doc = "How long delivered hooks stay." },
     { name = "max_bytes", type = "bytes", min = 2 ^ 20, max = 1024 * TIB, public = true,
       doc = "Of the store's files: beyond it the oldest delivered hooks go before their time. Unset: no bound." },
+    { name = "max_dedupe_keys", type = "integer", default = 20000000, min = 1000000, max = 2000000000, public = true,
+      doc = "Keys of `dedupe` that are remembered, at about 11 bytes of memory each; beyond it the oldest are forgotten before "
+        .. "their time, which is logged." },
     { name = "min_free_bytes", type = "bytes", default = "1GiB", min = 0, max = 1024 * TIB, public = true,
       doc = "With less free disk the answer is 503 `disk_full`." },
   } },

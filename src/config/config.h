@@ -39,6 +39,8 @@ struct config_source {
     size_t store_header_count;
     uint64_t dlq_max_rows;                   /* dead letters */
     int64_t dlq_max_bytes, dlq_retention_ms; /* retention 0: they stay */
+    const struct key_spec *dedupe;           /* NULL: none */
+    int64_t dedupe_ttl_ms;                   /* 0: none */
     const struct config_sink *sinks;
     size_t sink_count;
     struct order_plan *plan;

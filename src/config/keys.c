@@ -13,6 +13,11 @@ static void fill_key(const struct value *tree, struct arena *arena, struct key_s
     if (config_is(tree, "kind", "header")) {
         key->kind = KEY_HEADER;
         key->header = value_get(tree, "header")->string;
+    } else if (config_is(tree, "kind", "headers")) {
+        const struct value *list = value_get(tree, "headers");
+        key->kind = KEY_HEADERS;
+        key->headers = config_texts(list, arena);
+        key->header_count = list->len;
     } else if (config_is(tree, "kind", "json")) {
         key->kind = KEY_JSON;
         key->path = path_of(value_get(tree, "path"), arena);

@@ -119,6 +119,7 @@ static void fill_store(struct config *config, const struct value *store)
         .retention_ms = number(store, "retention_ms"),
         .max_bytes = value_int(store, "max_bytes", 0),
         .min_free_bytes = number(store, "min_free_bytes"),
+        .max_dedupe_keys = (size_t)number(store, "max_dedupe_keys"),
     };
 }
 

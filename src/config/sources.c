@@ -185,6 +185,7 @@ static void make_plan(struct loading *loading, struct config_source *source)
         .source = bytes_str(source->name),
         .sinks = sinks,
         .sink_count = source->sink_count,
+        .dedupe = source->dedupe,
         .json_max_bytes = (size_t)value_int(value_get(config->root, "ordering"), "max_body_bytes", 0),
     };
     struct error err;
@@ -209,6 +210,9 @@ static void fill_source(struct loading *loading, const struct value *tree, struc
     source->dlq_max_rows = (uint64_t)value_int(dlq, "max_rows", 0);
     source->dlq_max_bytes = value_int(dlq, "max_bytes", 0);
     source->dlq_retention_ms = value_int(dlq, "retention_ms", 0);
+    const struct value *dedupe = value_get(tree, "dedupe");
+    source->dedupe = config_key(value_get(dedupe, "key"), loading->config->arena);
+    source->dedupe_ttl_ms = value_int(dedupe, "ttl_ms", 0);
     fill_sinks(loading, source, tree);
     make_verifier(loading, source, tree);
     make_plan(loading, source);

@@ -41,6 +41,43 @@ struct key_result key_from_header(const struct resolution *r, struct bytes name)
     return value.at ? key_unless_empty(value) : missing(MISSING_NO_HEADER);
 }
 
+/* A value in a joined key: what divides the values is written as its code inside one, so that no two lists
+ * of values give the same key. */
+static char *put_part(char *at, struct bytes value)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    for (size_t i = 0; i < value.len; i++) {
+        char c = value.at[i];
+        if (c != ':' && c != '%') {
+            *at++ = c;
+            continue;
+        }
+        *at++ = '%';
+        *at++ = hex[c >> 4];
+        *at++ = hex[c & 15];
+    }
+    return at;
+}
+
+/* "a:b". One that is missing or empty leaves no key: the others alone would make different hooks the same. */
+struct key_result key_from_headers(const struct resolution *r, const struct key_spec *spec)
+{
+    size_t most = spec->header_count;
+    for (size_t i = 0; i < spec->header_count; i++) {
+        struct key_result part = key_from_header(r, spec->headers[i]);
+        if (part.missing != MISSING_NOTHING)
+            return part;
+        most += part.key.len * 3;
+    }
+    char *start = arena_alloc(r->arena, most), *at = start;
+    for (size_t i = 0; i < spec->header_count; i++) {
+        if (i > 0)
+            *at++ = ':';
+        at = put_part(at, envelope_header(r->envelope, spec->headers[i]));
+    }
+    return (struct key_result){.key = bytes_of(start, (size_t)(at - start))};
+}
+
 struct key_result key_from_json(struct resolution *r, size_t slot, bool integers)
 {
     resolution_read_body(r);

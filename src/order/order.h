@@ -31,13 +31,15 @@ struct lane_id lane_id_of(struct bytes source, struct bytes sink, struct bytes k
  */
 struct bytes order_key_stamp(struct bytes key, struct arena *arena);
 
-enum key_kind { KEY_HEADER, KEY_JSON, KEY_SCRIPT, KEY_FIRST };
+enum key_kind { KEY_HEADER, KEY_HEADERS, KEY_JSON, KEY_SCRIPT, KEY_FIRST };
 
 /* One ordering key, as configuration gives it. Borrowed by the plan: lives as long as the configuration.
  * `first` may hold `first`, KEY_FIRST_DEPTH_MAX deep. */
 struct key_spec {
     enum key_kind kind;
-    struct bytes header;           /* KEY_HEADER */
+    struct bytes header;         /* KEY_HEADER */
+    const struct bytes *headers; /* KEY_HEADERS, of a dedupe key: all of them together */
+    size_t header_count;
     struct json_path path;         /* KEY_JSON */
     bool integers;                 /* KEY_JSON: an integer counts, as its exact digits */
     const char *module, *function; /* KEY_SCRIPT */
@@ -99,7 +101,7 @@ struct order_options {
     struct bytes source;
     const struct order_sink *sinks;
     size_t sink_count;
-    const struct key_spec *dedupe;   /* header or JSON, or the first of such; NULL: none */
+    const struct key_spec *dedupe;   /* header, headers or JSON, or the first of such; NULL: none */
     size_t json_max_bytes;           /* ordering.max_body_bytes: larger bodies have no JSON key */
     const struct key_engine *engine; /* NULL when no key is a script */
 };

@@ -51,6 +51,7 @@ struct key_result {
 /* native.c */
 void resolution_read_body(struct resolution *resolution);
 struct key_result key_from_header(const struct resolution *resolution, struct bytes name);
+struct key_result key_from_headers(const struct resolution *resolution, const struct key_spec *spec);
 struct key_result key_from_json(struct resolution *resolution, size_t slot, bool integers);
 /* A string found without a lone surrogate: its bytes, in the body or the arena. */
 struct bytes found_text(const struct json_found *found, struct arena *arena);

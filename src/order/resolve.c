@@ -30,6 +30,8 @@ static struct key_result resolve_key(struct resolution *r, const struct key *key
     switch (spec->kind) {
     case KEY_HEADER:
         return key_from_header(r, spec->header);
+    case KEY_HEADERS:
+        return key_from_headers(r, spec);
     case KEY_JSON:
         return key_from_json(r, key->slot, spec->integers);
     case KEY_SCRIPT:

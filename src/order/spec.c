@@ -43,6 +43,18 @@ static enum status add_header(struct builder *b, const char *option, struct byte
                                 : malformed(b, option, "must name a header (a token of RFC 9110)");
 }
 
+static enum status add_headers(struct builder *b, const char *option, const struct key_spec *spec)
+{
+    if (b->sink.at)
+        return malformed(b, option, "must be one header: a list of them is for dedupe");
+    if (spec->header_count == 0)
+        return malformed(b, option, "headers must hold at least one name");
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < spec->header_count && status == STATUS_OK; i++)
+        status = add_header(b, option, spec->headers[i]);
+    return status;
+}
+
 static enum status add_path(struct builder *b, const char *option, const struct json_path *path, size_t *slot)
 {
     if (path->segment_count == 0)
@@ -77,6 +89,8 @@ static enum status fill_key(struct builder *b, const char *option, const struct 
     switch (spec->kind) {
     case KEY_HEADER:
         return add_header(b, option, spec->header);
+    case KEY_HEADERS:
+        return add_headers(b, option, spec);
     case KEY_JSON:
         return add_path(b, option, &spec->path, &key->slot);
     case KEY_SCRIPT:

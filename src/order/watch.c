@@ -16,6 +16,11 @@ void key_spec_describe(const struct key_spec *spec, struct buf *out)
     case KEY_HEADER:
         buf_putf(out, "header \"%.*s\"", BYTES_ARG(spec->header));
         break;
+    case KEY_HEADERS:
+        buf_puts(out, "headers");
+        for (size_t i = 0; i < spec->header_count; i++)
+            buf_putf(out, " \"%.*s\"", BYTES_ARG(spec->headers[i]));
+        break;
     case KEY_JSON:
         buf_puts(out, "json \"");
         for (size_t i = 0; i < spec->path.segment_count; i++)

@@ -197,6 +197,9 @@ bool changes_write(struct store *store, const struct list *changes)
         case CHANGE_ERASE:
             written = erase_write(store, node);
             break;
+        case CHANGE_FORGET:
+            written = forget_write(store, node);
+            break;
         }
         if (!written)
             return false;
@@ -233,6 +236,8 @@ void changes_written(struct store *store, struct list *changes)
         }
         if (change_kind(node) == CHANGE_ERASE)
             erase_written(store, node);
+        if (change_kind(node) == CHANGE_FORGET)
+            forget_written(store, node);
         change_free(node);
     }
     if (count == 0)

@@ -15,6 +15,8 @@
  *
  * audit: what people did: who, when, what, why.
  *
+ * claims: the dedupe keys that hooks claimed, appended in seq order; see claim.c.
+ *
  * marks: open breakers, paused sinks and lanes.
  *
  * Nothing on the way of a hook writes to a B-tree anywhere but at its end. The layout grows by steps: a store
@@ -59,8 +61,12 @@ static const char dead_letters[] =
     "DROP INDEX dead;"
     "CREATE INDEX dead ON rows(seq, sink, tenant, cls, at, lane, late, size) WHERE state IN " DEAD_STATES ";";
 
+static const char claims[] =
+    "CREATE TABLE claims(seq INTEGER PRIMARY KEY, hash BLOB NOT NULL, id BLOB NOT NULL,"
+    " expires INTEGER NOT NULL);";
+
 /* A layout is the sum of its steps; user_version counts those that were taken. */
-static const char *const steps[] = {first_tables, attempts_and_audit, marks, dead_letters};
+static const char *const steps[] = {first_tables, attempts_and_audit, marks, dead_letters, claims};
 enum { SCHEMA_VERSION = sizeof steps / sizeof steps[0] };
 
 static bool take_steps(struct db *db, int64_t version)

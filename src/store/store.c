@@ -122,6 +122,8 @@ enum status store_open(const struct store_options *options, struct store **out, 
         status = names_load(&store->names, &store->writer.db, err);
     if (status == STATUS_OK)
         status = blocks_load(store, err);
+    if (status == STATUS_OK)
+        status = claims_load(store, err);
     if (status != STATUS_OK)
         goto close_writer;
     status = checkpoint_open(store, err);
@@ -142,6 +144,7 @@ close_checkpoint:
 close_writer:
     writer_close(store);
     blocks_free(&store->blocks);
+    claims_free(&store->claims);
     changes_free(&store->changes);
     dlq_close(&store->dlq);
     queue_free(&store->queue);
@@ -196,6 +199,7 @@ void store_close(struct store *store)
     checkpoint_close(store);
     writer_close(store);
     blocks_free(&store->blocks);
+    claims_free(&store->claims);
     changes_free(&store->changes);
     dlq_close(&store->dlq);
     queue_free(&store->queue);
@@ -226,6 +230,7 @@ enum status store_commit(struct store *store, struct store_hook *hook)
         dlq_is_full(&store->dlq, hook->envelope->source))
         return STATUS_DLQ_FULL;
 
+    claim_make(hook);
     hook->head = envelope_encode_in(hook->envelope, hook->envelope->arena);
     size_t bytes = store_hook_bytes(hook);
     enum status status = STATUS_OK;
@@ -315,6 +320,7 @@ void store_stats(struct store *store, struct store_stats *out)
         .hooks = atomic_load(&store->hooks),
         .next_seq = atomic_load(&store->next_seq),
         .dead = atomic_load(&store->dead),
+        .dedupe_keys = atomic_load(&store->claims.keys),
         .disk_bytes = atomic_load(&store->disk_bytes),
         .free_bytes = atomic_load(&store->free_bytes),
         .log_bytes = atomic_load(&store->log_bytes),

@@ -26,6 +26,14 @@ struct store_row {
     struct bytes key; /* as stamped; absent: the keyless lane */
 };
 
+/* What a hook turned out to be a duplicate of: then nothing of it is stored, and it got no seq. */
+struct store_twin {
+    bool found;
+    bool dead; /* rows of the first are dead letters */
+    uint64_t seq;
+    struct uuid id; /* of the first, which may be erased or too old to be kept */
+};
+
 /* A hook on its way in. The caller owns the struct and its rows until done() is called; the store holds no
  * reference of its own to the envelope before and after. store_commit adds to the envelope's arena: until
  * then nobody else may be using it. */
@@ -41,9 +49,15 @@ struct store_hook {
      * connection without an answer. */
     void (*done)(struct store_hook *hook, enum status status);
     void *ctx;
-    uint32_t tenant;   /* out: store_tenant_name; set before committed() */
-    uint32_t source;   /* the store's */
-    struct bytes head; /* the store's: the encoded envelope, in the envelope's own arena */
+    int64_t dedupe_ttl_ms; /* over 0: it claims the envelope's dedupe_key, if it has one, for that long */
+
+    uint32_t tenant;        /* out: store_tenant_name; set before committed() */
+    struct store_twin twin; /* out, in done(OK) */
+
+    uint32_t source;                   /* the store's */
+    struct bytes head;                 /* the store's: the encoded envelope, in the envelope's own arena */
+    uint8_t claim[16];                 /* the store's: of tenant, source and key */
+    const struct store_hook *first_in; /* the store's: the first, when it is in the same batch */
 };
 
 /* Writer thread, after the sync and before any done(), in seq order: the hand-over to lanes. Whoever wants to
@@ -68,6 +82,7 @@ struct store_options {
     int64_t retention_ms;              /* delivered hooks stay that long */
     int64_t max_bytes;                 /* of the store's files; 0: none */
     int64_t min_free_bytes;            /* below it store_commit says DISK_FULL */
+    size_t max_dedupe_keys;            /* beyond it the oldest are forgotten before their time */
     const struct store_dlq_bound *dlq; /* of sources that have bounds; copied */
     size_t dlq_count;
     store_committed committed;
@@ -312,6 +327,10 @@ enum status store_list_hooks(struct store_reader *reader, const struct store_hoo
                              bool (*each)(void *ctx, const struct store_hook_view *hook), void *ctx,
                              uint64_t *next);
 
+/* The dedupe key of a stored hook is free from now on: the next post with it is a hook of its own. Rides as
+ * changes do. Any thread, never blocks. */
+void store_forget_key(struct store *store, uint64_t seq);
+
 struct store_dead_filter {
     const char *tenant, *source, *sink, *cls; /* NULL: any */
     const uint8_t *lane;                      /* 16 bytes, or NULL */
@@ -373,7 +392,7 @@ enum status store_list_audit(struct store_reader *reader, const struct store_aud
                              bool (*each)(void *ctx, const struct store_audit_view *line), void *ctx);
 
 struct store_stats {
-    uint64_t hooks, next_seq, dead;
+    uint64_t hooks, next_seq, dead, dedupe_keys;
     int64_t disk_bytes, free_bytes, log_bytes;
     uint64_t queued, queued_bytes;
     bool available, disk_full, backlog_full, draining, undecided;

@@ -108,10 +108,11 @@ bool writer_put_floor(struct store *store)
 static bool fill_transaction(struct store *store, uint64_t first_seq)
 {
     struct writer *writer = &store->writer;
-    if (!db_run(writer->db.sql[WRITER_BEGIN]) || !blocks_write(store))
+    if (!db_run(writer->db.sql[WRITER_BEGIN]) || !blocks_write(store) || !claims_sweep(store))
         return false;
     for (size_t i = 0; i < writer->batch_len; i++) {
-        if (!insert_hook(store, writer->batch[i], first_seq + i))
+        if (!insert_hook(store, writer->batch[i], first_seq + i) ||
+            !claim_write(store, writer->batch[i], first_seq + i))
             return false;
     }
     if (writer->floor_dirty && !writer_put_floor(store))
@@ -135,6 +136,11 @@ void writer_answer(struct store *store, enum status status)
     for (size_t i = 0; i < writer->batch_len; i++)
         writer->batch[i]->done(writer->batch[i], status);
     writer->batch_len = 0;
+    struct list *node;
+    while ((node = list_pop(&store->claims.twins))) {
+        struct store_hook *twin = LIST_OWNER(node, struct store_hook, node);
+        twin->done(twin, status);
+    }
 }
 
 static void count_failure(struct store *store)
@@ -164,6 +170,7 @@ static void settle(struct store *store, uint64_t first_seq)
         hook->envelope->seq = first_seq + i;
         blocks_add_hook(&store->blocks, hook->envelope, hook->row_count);
     }
+    claims_written(store);
     changes_written(store, &writer->changes);
     atomic_fetch_add(&store->hooks, writer->batch_len);
     if (writer->batch_len > 0 && store->options.committed)
@@ -178,6 +185,9 @@ static void commit(struct store *store)
     form_batch(store);
     if (list_empty(&writer->changes))
         changes_take(&store->changes, &writer->changes, CHANGES_MAX);
+
+    if (!claims_part(store))
+        goto not_written;
 
     /* Whatever becomes of the batch, its seqs are used up. */
     uint64_t first_seq = writer->next_seq;
@@ -232,6 +242,8 @@ static int64_t due_us(struct store *store)
     struct writer *writer = &store->writer;
     int64_t due = list_empty(&writer->changes) ? changes_due_us(&store->changes) : 0;
     bool removal = atomic_load(&store->keeper.planned) && !atomic_load(&store->draining);
+    int64_t claims = atomic_load(&store->draining) ? INT64_MAX : claims_due_us(store);
+    due = claims < due ? claims : due;
     if (removal || !names_all_durable(&store->names, 0) || writer->floor_dirty)
         due = 0;
     return due < writer->pause_until_us ? writer->pause_until_us : due;
@@ -304,6 +316,7 @@ enum status writer_open(struct store *store, struct error *err)
     struct writer *writer = &store->writer;
     list_init(&writer->waiting);
     list_init(&writer->changes);
+    list_init(&store->claims.twins);
     writer->batch = mem_alloc(store->options.max_batch * sizeof *writer->batch);
     enum status status = db_open(&writer->db, store->path, DB_WRITE, err);
     if (status == STATUS_OK)
