@@ -106,10 +106,10 @@ local function survival(check, source, place)
       end
     end
   end
-  local name = source.dedupe and dedupe_not_stored(source.dedupe.key, stored)
-  if name then
+  local lost = source.dedupe and dedupe_not_stored(source.dedupe.key, stored)
+  if lost then
     check.faults:add(report.member(place, "dedupe"), ("reads the header %s, which store_headers does not keep"):format(
-      report.show(name)))
+      report.show(lost)))
   end
   for i, name in ipairs(source.forward_headers or {}) do
     if types.is_header_name(name) and not stored[name:lower()] and name:lower() ~= "content-type" then

@@ -127,11 +127,11 @@ local source = {
     default = "reject", public = true,
     doc = "`reject` answers 401; `accept_flag` takes the hook and marks it as failed." },
   { name = "dedupe", type = "dedupe", public = true,
-    doc = "What makes two posts the same hook: `\"github\"`, `\"shopify\"`, `\"slack\"`, `\"standard_webhooks\"`, `\"stripe\"` or "
-      .. "`\"svix\"`, or `{ header = NAME }`, `{ headers = { NAME, NAME } }` (all of them together), `{ json = PATH }` "
-      .. "(an integer counts, as its digits). With a time: `{ preset = \"stripe\", ttl_ms = \"72h\" }`, `{ json = \"id\", ttl_ms "
-      .. "= \"1d\" }`; it is 7 days otherwise. The second post is answered with the first one's id and `\"duplicate\": true`, and "
-      .. "nothing is stored. Unset: every post is a hook of its own." },
+    doc = "What makes two posts the same hook: a preset (`\"github\"`, `\"shopify\"`, `\"slack\"`, `\"standard_webhooks\"`, "
+      .. "`\"stripe\"`, `\"svix\"`), `{ header = NAME }`, `{ headers = { NAME, NAME } }` (all of them together) or "
+      .. "`{ json = PATH }` (an integer counts, by its digits). For 7 days, or as `{ preset = \"stripe\", ttl_ms = \"72h\" }`, "
+      .. "`{ json = \"id\", ttl_ms = \"1d\" }` say. The second post is answered with the first one's id and "
+      .. "`\"duplicate\": true`, and nothing is stored. Unset: every post is a hook of its own." },
   { name = "forward_headers", type = "header_names", public = true, shown = "all but the sensitive ones",
     doc = "Which of the provider's headers reach the sinks." },
   { name = "store_headers", type = "stored_headers", default = "all", public = true,

@@ -86,12 +86,16 @@ static void count_answers(struct job *job)
     struct batch *batch = job->batch;
     job->matched += batch->count;
     for (size_t i = 0; i < batch->count; i++) {
+        bool given_up = job->act == DISCARD && batch->answers[i] == LANES_DONE;
         bool orphan = batch->answers[i] == LANES_NOT_FOUND && !is_configured(options, batch->rows[i].sink);
         if (orphan && job->act == DISCARD) {
             discard_orphan(options->store, &batch->rows[i], &batch->kept[i]);
             job->done++;
+            given_up = true;
         }
         job->done += batch->answers[i] == LANES_DONE;
+        if (given_up && job->ask->query.forget)
+            store_forget_key(options->store, batch->rows[i].seq);
     }
 }
 
@@ -166,6 +170,8 @@ static void audit(const struct job *job)
     put_time(&target, "until", query->until_ms);
     if (!target.len)
         buf_puts(&target, "all");
+    if (query->forget)
+        buf_puts(&target, " forget");
     ask_audit(job->ask, acts[job->act].what, buf_bytes(&target), (int64_t)job->matched, (int64_t)job->done);
     buf_free(&target);
 }
@@ -231,7 +237,7 @@ static void run(struct job *job)
 
 static bool is_bounded(struct ask *ask)
 {
-    enum { NO_FILTERS = QUERY_REASON | QUERY_DRY_RUN | QUERY_ALL | QUERY_DEAD_CURSOR };
+    enum { NO_FILTERS = QUERY_REASON | QUERY_DRY_RUN | QUERY_ALL | QUERY_FORGET | QUERY_DEAD_CURSOR };
     if (ask->query.all || ask->query.dry_run || (ask->query.given & ~(unsigned)NO_FILTERS))
         return true;
     ask_refuse_filter(ask, &(struct query_fault){"bad_filter", BYTES("all"),

@@ -87,6 +87,11 @@ static bool bool_into(bool *field, struct bytes value)
     return *field || bytes_eq(value, BYTES("false"));
 }
 
+static bool parse_forget(struct query *query, struct bytes value)
+{
+    return bool_into(&query->forget, value);
+}
+
 static bool parse_dry_run(struct query *query, struct bytes value)
 {
     return bool_into(&query->dry_run, value);
@@ -222,6 +227,7 @@ static const struct param {
     {"dry_run", QUERY_DRY_RUN, "true or false", parse_dry_run},
     {"hook", QUERY_HOOK, "the id of a hook", parse_hook},
     {"all", QUERY_ALL, "true or false", parse_all},
+    {"forget", QUERY_FORGET, "true or false", parse_forget},
     {"expect_head", QUERY_EXPECT_HEAD, "the id or the seq of a hook", parse_expect_head},
     {"for", QUERY_FOR, "a duration such as 30s, 30m or 12h, a year at most", parse_for},
 };

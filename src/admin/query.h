@@ -39,6 +39,9 @@ enum {
     QUERY_EXPECT_HEAD = 1 << 22,
     QUERY_FOR = 1 << 23,
     QUERY_HOOK = 1 << 24,
+    QUERY_FORGET = 1 << 25,
+    QUERY_FAILURE = 1 << 26,
+    QUERY_PEN_CURSOR = 1 << 27,
 };
 
 enum { QUERY_LIMIT_DEFAULT = 100, QUERY_LIMIT_MAX = 1000, QUERY_WORD_MAX = 64, QUERY_REASON_MAX = 1024 };
@@ -49,9 +52,10 @@ struct query {
     struct bytes tenant, source, sink, cls;
     struct bytes key;        /* any bytes; empty: the keyless lane */
     struct bytes dedupe_key; /* any bytes */
+    struct bytes failure;    /* why verification failed */
     struct bytes who, what;  /* of the audit table */
     struct bytes reason;     /* why somebody does it, in his words */
-    bool dry_run, all;
+    bool dry_run, all, forget;
     bool has_head_id;
     struct uuid head_id; /* expect_head, as an id or as a seq; 0: any */
     uint64_t head_seq;

@@ -47,7 +47,7 @@ static const struct route routes[] = {
     {"DELETE", "/v1/hooks/{id}",        OPERATE, QUERY_REASON,  delete_hook},
     {"GET", "/v1/dlq",                  READ,    DEAD_FILTERS,  get_dead},
     {"POST", "/v1/dlq/replay",          OPERATE, DEAD_ACT,      post_dead_replay},
-    {"POST", "/v1/dlq/discard",         OPERATE, DEAD_ACT,      post_dead_discard},
+    {"POST", "/v1/dlq/discard",         OPERATE, DEAD_ACT | QUERY_FORGET, post_dead_discard},
     {"GET", "/v1/audit",                READ,    AUDIT_FILTERS, get_audit},
 };
 /* clang-format on */

@@ -47,11 +47,17 @@ struct delivery *delivery_read(const struct http_request *request, const char *p
         const char *name;
         struct bytes *to;
     } wanted[] = {
-        {"source", &d->source},   {"tenant", &d->tenant},
-        {"lane", &d->lane},       {"epoch", &d->epoch},
-        {"seq", &d->seq},         {"previous-seq", &d->previous_seq},
-        {"skipped", &d->skipped}, {"replay-id", &d->replay_id},
-        {"id", &d->id},           {"attempt", &d->attempt},
+        {"source", &d->source},
+        {"tenant", &d->tenant},
+        {"lane", &d->lane},
+        {"epoch", &d->epoch},
+        {"seq", &d->seq},
+        {"previous-seq", &d->previous_seq},
+        {"skipped", &d->skipped},
+        {"replay-id", &d->replay_id},
+        {"id", &d->id},
+        {"attempt", &d->attempt},
+        {"idempotency-key", &d->idempotency_key},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
         *wanted[i].to = arena_copy(arena, header(request, prefix, wanted[i].name));
@@ -107,6 +113,7 @@ void delivery_write_json(const struct delivery *d, struct buf *out)
     jsonw_bool(&w, "late", d->late);
     jsonw_bytes(&w, "replay_id", d->replay_id);
     jsonw_bytes(&w, "id", d->id);
+    jsonw_bytes(&w, "idempotency_key", d->idempotency_key);
     put_number(&w, "attempt", d->attempt);
     jsonw_int(&w, "status", d->status);
     jsonw_int(&w, "started_ms", d->started_us / 1000);

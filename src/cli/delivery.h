@@ -14,7 +14,8 @@ struct delivery {
     struct arena *arena; /* holds this struct and the bytes below */
     struct bytes path;
     struct bytes source, tenant, lane, epoch, seq, previous_seq, skipped, replay_id, id,
-        attempt;      /* absent: not sent */
+        attempt; /* absent: not sent */
+    struct bytes idempotency_key;
     struct bytes key; /* decoded; absent on an unordered sink */
     bool late;
     bool intact; /* the body is what its digest says, or there was none */

@@ -104,6 +104,7 @@ const struct cli_verb verb_dlq = {
         "Both count first, and ask on a terminal. They take the filters of list, and:\n"
         "\n"
         "  --all            where there is no filter: every dead letter\n"
+        "  --forget         discard: their dedupe keys are free, so that a provider may send them again\n"
         "  --dry-run        count, and do nothing\n"
         "  --yes            do not ask; needed where there is no terminal\n"
         "  --reason TEXT    why, for the audit table\n"

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/confirm.h"
 #include "cli/dlq_filter.h"
@@ -94,7 +95,7 @@ struct act {
     const char *word, *past;
     struct dlq_filter filter;
     const char *reason;
-    bool all, dry_run, yes, json;
+    bool all, forget, dry_run, yes, json;
     struct buf path; /* with the filters */
     int64_t matched, done;
 };
@@ -204,6 +205,7 @@ static int run_act(int argc, char **argv, struct act *act)
 {
     const struct arg args[] = {DLQ_FILTER_ARGS(act->filter),
                                {"all", ARG_FLAG, {.flag = &act->all}},
+                               {"forget", ARG_FLAG, {.flag = &act->forget}},
                                {"dry-run", ARG_FLAG, {.flag = &act->dry_run}},
                                {"yes", ARG_FLAG, {.flag = &act->yes}},
                                {"reason", ARG_TEXT, {.text = &act->reason}},
@@ -214,6 +216,10 @@ static int run_act(int argc, char **argv, struct act *act)
     int code = dlq_filter_read(argc, argv, args, &act->filter, &act->path);
     if (code == CLI_OK && !act->all && !dlq_filter_any(&act->filter))
         code = cli_usage(&verb_dlq, "say which: a lane, a hook, a filter, or --all");
+    if (code == CLI_OK && act->forget && strcmp(act->word, "discard") != 0)
+        code = cli_usage(&verb_dlq, "--forget is for discard: a replay keeps the key");
+    if (code == CLI_OK && act->forget)
+        client_query(&act->path, "forget", BYTES("true"));
     if (code == CLI_OK && act->all)
         client_query(&act->path, "all", BYTES("true"));
     if (code == CLI_OK)

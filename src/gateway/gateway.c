@@ -10,6 +10,7 @@
 #include "gateway/guard.h"
 #include "gateway/notify.h"
 #include "gateway/process.h"
+#include "gateway/revive.h"
 #include "ingest/ingest.h"
 #include "lanes/lanes.h"
 #include "util/check.h"
@@ -22,6 +23,7 @@ struct gateway {
     struct store *store;
     struct deliver *deliver;
     struct lanes *lanes;
+    struct reviver *reviver;
     struct ingest *ingest;
     struct admin *admin;
     struct http_server *front, *back; /* ingest's and admin's */
@@ -112,6 +114,7 @@ static enum status open_sinks(struct gateway *g, struct error *err)
             .on_failure =
                 source->on_verify_failure == VERIFY_ACCEPT_FLAG ? INGEST_ACCEPT_FLAG : INGEST_REJECT,
             .respond = source->respond,
+            .dedupe_ttl_ms = source->dedupe_ttl_ms,
             .store_headers = source->store_headers,
             .store_header_count = source->store_header_count,
             .plan = source->plan,
@@ -196,6 +199,12 @@ static enum status open_store(struct gateway *g, struct error *err)
     return status;
 }
 
+static bool revive(void *ctx, struct ingest_revival *revival)
+{
+    struct gateway *g = ctx;
+    return reviver_ask(g->reviver, revival);
+}
+
 static enum status open_front(struct gateway *g, struct error *err)
 {
     const struct config *config = g->config;
@@ -208,6 +217,7 @@ static enum status open_front(struct gateway *g, struct error *err)
         .source_count = config->source_count,
         .max_body_bytes = config->http.max_body_bytes,
         .ready = is_ready,
+        .revive = revive,
         .ctx = g,
     };
     enum status status = ingest_open(&ingest, &g->ingest, err);
@@ -272,6 +282,8 @@ static enum status open_all(struct gateway *g, struct buf *faults, struct error 
         status = guard_rows(g->config, g->store, faults, err);
     if (status == STATUS_OK)
         status = open_dispatch(g, err);
+    if (status == STATUS_OK)
+        status = reviver_open(g->store, g->lanes, &g->reviver, err);
     if (status == STATUS_OK)
         status = open_back(g, err);
     if (status == STATUS_OK)
@@ -342,6 +354,7 @@ static void close_all(struct gateway *g)
     if (g->back)
         http_close(g->back);
     admin_close(g->admin);
+    reviver_close(g->reviver);
     ingest_close(g->ingest);
     if (g->lanes)
         lanes_close(g->lanes);

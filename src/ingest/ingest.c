@@ -35,6 +35,8 @@ static void open_entry(struct ingest *ingest, struct entry *entry, const struct 
     *entry = (struct entry){
         .source = source, .name = bytes_str(source->name), .tenant = bytes_str(source->tenant)};
     entry->accepted = metrics_series3(metrics, METRIC_INGEST_REQUESTS, source->name, "accepted", NULL);
+    entry->duplicate = metrics_series3(metrics, METRIC_INGEST_REQUESTS, source->name, "duplicate", NULL);
+    entry->revived = metrics_series3(metrics, METRIC_INGEST_REQUESTS, source->name, "revived", NULL);
     entry->dropped = metrics_series3(metrics, METRIC_INGEST_REQUESTS, source->name, "undecided", NULL);
     for (int r = 0; r < REFUSAL_COUNT; r++)
         entry->refused[r] = metrics_series3(metrics, METRIC_INGEST_REQUESTS, source->name,

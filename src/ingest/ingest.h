@@ -32,9 +32,18 @@ struct ingest_source {
     int respond;                       /* 200 201 202 204 */
     const struct bytes *store_headers; /* names in any case; NULL: all are stored */
     size_t store_header_count;
+    int64_t dedupe_ttl_ms; /* how long a dedupe key of the plan holds; 0: there is none */
     const struct order_plan *plan;
     const struct ingest_sink *sinks;
     size_t sink_count;
+};
+
+/* Dead letters of a hook that a provider sends again. */
+struct ingest_revival {
+    struct list node; /* whoever revives */
+    uint64_t seq;
+    /* Any thread, exactly once. OK, with `revived`: something of it is owed again, and that is durable. */
+    void (*done)(struct ingest_revival *revival, enum status status, bool revived);
 };
 
 struct ingest_options {
@@ -46,6 +55,8 @@ struct ingest_options {
     size_t source_count;
     size_t max_body_bytes;    /* for the 413's "limit" */
     bool (*ready)(void *ctx); /* GET /ready on this port: status only */
+    /* False when it was not taken: too many wait. The store's writer thread; must not block. NULL: never. */
+    bool (*revive)(void *ctx, struct ingest_revival *revival);
     void *ctx;
 };
 

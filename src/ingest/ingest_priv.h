@@ -1,5 +1,5 @@
-/* Inside the room: the answers (refuse.c), the route (route.c), the envelope (hook.c), the way of one hook
- * (intake.c). */
+/* Inside the room: the answers (refuse.c), the route (route.c), the envelope (hook.c), its rows
+ * (rows.c), the way of one hook (intake.c). */
 #ifndef INGEST_INGEST_PRIV_H
 #define INGEST_INGEST_PRIV_H
 
@@ -49,7 +49,7 @@ void refuse(struct http_exchange *exchange, enum refusal refusal, const struct r
 struct entry {
     const struct ingest_source *source;
     struct bytes name, tenant;
-    struct series *accepted, *dropped, *refused[REFUSAL_COUNT];
+    struct series *accepted, *duplicate, *revived, *dropped, *refused[REFUSAL_COUNT];
     struct series **verify_failures; /* one per verify_reasons() */
     struct sink_entry *sinks;
 };
@@ -87,6 +87,10 @@ struct envelope *hook_envelope(const struct route *route, const struct http_requ
 /* Leaves only the headers that the source stores, so that what is resolved and forwarded now is what a replay
  * will see. The content type stays in its own field. */
 void hook_keep_stored(struct envelope *envelope, const struct ingest_source *source);
+
+/* rows.c: the dedupe key of a verified hook, and one row for every sink whose filter takes it; all in the
+ * envelope's arena. What is missing or left out is counted. */
+void hook_resolve(const struct entry *entry, struct store_hook *hook);
 
 /* The rest of the way of a routed POST. Answers now or later. */
 void intake(struct ingest *ingest, const struct route *route, const struct http_request *request);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "util/clock.h"
-#include "util/log.h"
 
 /* From the complete request to its answer. */
 struct intake {
@@ -13,6 +12,7 @@ struct intake {
     struct ingest *ingest;
     struct entry *entry;
     struct http_exchange *exchange;
+    struct ingest_revival revival;
     int64_t started_us;
 };
 
@@ -24,65 +24,24 @@ static void count_verify_failure(const struct entry *entry, const char *reason)
             counter_add(entry->verify_failures[i], 1);
 }
 
-/* Rule 6: an ordered sink whose hooks mostly have no key is configured wrong, and all of them share one lane.
- */
-static void warn_mostly_keyless(const struct ingest_source *source, const struct ingest_sink *sink,
-                                const struct order_lane *lane)
+/* {"id":"...","status":"accepted"}, and what else there is to say of a duplicate. */
+static void answer_success(const struct intake *in, bool revived)
 {
-    struct buf wanted = {0};
-    if (sink->key)
-        key_spec_describe(sink->key, &wanted);
-    log_event(LOG_WARN, "ordering_key_mostly_missing", LOG_STR("source", source->name),
-              LOG_STR("sink", sink->name), LOG_BYTES("wanted", buf_bytes(&wanted)),
-              LOG_STR("reason", missing_reason_name(lane->missing)),
-              LOG_STR("found", order_lane_instead(lane)));
-    buf_free(&wanted);
-}
-
-/* One row for every sink whose filter takes the hook. */
-static void make_rows(const struct entry *entry, struct envelope *envelope, struct store_hook *hook)
-{
-    const struct ingest_source *source = entry->source;
-    struct order_lane *lanes = arena_alloc(envelope->arena, source->sink_count * sizeof *lanes);
-    struct store_row *rows = arena_alloc(envelope->arena, source->sink_count * sizeof *rows);
-    order_resolve(source->plan, envelope, envelope->arena, lanes, NULL);
-
-    size_t count = 0;
-    for (size_t i = 0; i < source->sink_count; i++) {
-        const struct order_lane *lane = &lanes[i];
-        struct sink_entry *sink = &entry->sinks[i];
-        if (lane->filtered) {
-            counter_add(sink->filtered, 1);
-            continue;
-        }
-        if (lane->missing != MISSING_NOTHING)
-            counter_add(sink->missing[lane->missing], 1);
-        if (lane->unordered_by_word)
-            counter_add(sink->unordered, 1);
-        if (order_watch_hook(&sink->watch, lane))
-            warn_mostly_keyless(source, &source->sinks[i], lane);
-        struct store_row *row = &rows[count++];
-        *row = (struct store_row){.sink = source->sinks[i].id, .ordered = lane->ordered, .key = lane->key};
-        if (lane->ordered)
-            memcpy(row->lane, lane->lane.bytes, sizeof row->lane);
-    }
-    hook->rows = rows;
-    hook->row_count = count;
-}
-
-static void answer_accepted(const struct intake *in)
-{
+    static const char *const tails[] = {"\",\"status\":\"accepted\"}",
+                                        "\",\"status\":\"accepted\",\"duplicate\":true}",
+                                        "\",\"status\":\"accepted\",\"duplicate\":true,\"revived\":true}"};
+    const struct store_twin *twin = &in->hook.twin;
+    const char *tail = tails[twin->found + revived];
     int status = in->entry->source->respond;
-    char body[96] = "{\"id\":\"";
+    char body[128] = "{\"id\":\"";
     size_t len = strlen(body);
     if (status == 204) {
         len = 0;
     } else {
-        uuid_format(&in->hook.envelope->id, body + len);
+        uuid_format(twin->found ? &twin->id : &in->hook.envelope->id, body + len);
         len += UUID_TEXT - 1;
-        static const char tail[] = "\",\"status\":\"accepted\"}";
-        memcpy(body + len, tail, sizeof tail - 1);
-        len += sizeof tail - 1;
+        memcpy(body + len, tail, strlen(tail));
+        len += strlen(tail);
     }
     http_answer(in->exchange, &(struct http_answer){.status = status, .body = bytes_of(body, len)});
 }
@@ -95,21 +54,41 @@ static void refuse_counted(const struct entry *entry, struct http_exchange *exch
     refuse(exchange, refusal, detail);
 }
 
-/* The store's writer thread. */
-static void committed(struct store_hook *hook, enum status status)
+static void finish(struct intake *in, enum status status, bool revived)
 {
-    struct intake *in = hook->ctx;
     histogram_observe(in->ingest->duration, (double)(clock_mono_us() - in->started_us) / 1e6);
     if (status == STATUS_OK) {
-        counter_add(in->entry->accepted, 1);
-        answer_accepted(in);
+        counter_add(revived               ? in->entry->revived
+                    : in->hook.twin.found ? in->entry->duplicate
+                                          : in->entry->accepted,
+                    1);
+        answer_success(in, revived);
     } else if (status == STATUS_IO) {
         counter_add(in->entry->dropped, 1);
         http_drop(in->exchange); /* nobody knows whether it is stored: the provider asks again */
     } else {
         refuse_counted(in->entry, in->exchange, refusal_of(status), NULL);
     }
-    envelope_unref(hook->envelope);
+    envelope_unref(in->hook.envelope);
+}
+
+static void revived(struct ingest_revival *revival, enum status status, bool something)
+{
+    finish(LIST_OWNER(revival, struct intake, revival), status, something);
+}
+
+/* The store's writer thread. A duplicate of a dead letter is what a provider's "resend" is for. */
+static void committed(struct store_hook *hook, enum status status)
+{
+    struct intake *in = hook->ctx;
+    const struct ingest_options *options = &in->ingest->options;
+    if (status != STATUS_OK || !hook->twin.dead || !options->revive) {
+        finish(in, status, false);
+        return;
+    }
+    in->revival = (struct ingest_revival){.seq = hook->twin.seq, .done = revived};
+    if (!options->revive(options->ctx, &in->revival))
+        finish(in, STATUS_FULL, false);
 }
 
 void intake(struct ingest *ingest, const struct route *route, const struct http_request *request)
@@ -141,7 +120,7 @@ void intake(struct ingest *ingest, const struct route *route, const struct http_
         .exchange = request->exchange,
         .started_us = started_us,
     };
-    make_rows(entry, envelope, &in->hook);
+    hook_resolve(entry, &in->hook);
 
     enum status status = store_commit(ingest->options.store, &in->hook);
     if (status != STATUS_OK) {

@@ -31,7 +31,7 @@ struct lane_id lane_id_of(struct bytes source, struct bytes sink, struct bytes k
  */
 struct bytes order_key_stamp(struct bytes key, struct arena *arena);
 
-enum key_kind { KEY_HEADER, KEY_HEADERS, KEY_JSON, KEY_SCRIPT, KEY_FIRST };
+enum key_kind { KEY_HEADER, KEY_JSON, KEY_SCRIPT, KEY_FIRST, KEY_HEADERS };
 
 /* One ordering key, as configuration gives it. Borrowed by the plan: lives as long as the configuration.
  * `first` may hold `first`, KEY_FIRST_DEPTH_MAX deep. */

@@ -63,7 +63,7 @@ describe("a key of a later version", function()
   says("is refused by its name", [[return {
       scripts = {}, rate_limits = {}, quarantine = {},
       http = { tls = {}, trusted_proxies = {} },
-      sources = { shop = { dedupe = 'stripe', handshake = 'slack',
+      sources = { shop = { handshake = 'slack',
         on_verify_failure = 'quarantine', verify = { type = 'stripe', secret = 'x' },
         sinks = { { type = 'log' }, { type = 'google_pubsub' } } } },
       store = { type = 'none' } }]], {
@@ -71,7 +71,6 @@ describe("a key of a later version", function()
     "2: rate_limits: is not built yet in this version",
     "3: http.tls: is not built yet in this version",
     "3: http.trusted_proxies: is not built yet in this version",
-    "4: sources.shop.dedupe: is not built yet in this version",
     "4: sources.shop.handshake: is not built yet in this version",
     '5: sources.shop.verify.type: "stripe" is not built yet in this version',
     '5: sources.shop.on_verify_failure: "quarantine" is not built yet in this version',
@@ -82,6 +81,28 @@ describe("a key of a later version", function()
     "return { store = { type = 'none' },\nsources = { shop = { sinks = { { type = 'log', ordered = true } } } } }",
     { '1: store.type: "none" is not built yet in this version',
       '1: store.type: "none" keeps no lanes: an ordered sink needs a store' })
+end)
+
+describe("dedupe", function()
+  local function dedupe(text)
+    return "return { sources = { shop = { sinks = { { type = 'log' } },\ndedupe = " .. text .. " } } }"
+  end
+  local AT = "2: sources.shop.dedupe"
+  says("is a preset that exists", dedupe "'strip'", { AT .. ': must be "github", "shopify", "slack", "standard_webhooks", '
+    .. '"stripe" or "svix", got "strip" (did you mean "stripe"?)' })
+  says("names a preset once", dedupe "{ preset = 'stripe', json = 'id' }", { AT .. ".json: is not an option beside preset" })
+  says("is a key", dedupe "7", { AT .. ': must be the name of a preset, { header = "name" }, { headers = { "name", "name" } } '
+    .. 'or { json = "path" }, got 7' })
+  says("is more than a time", dedupe "{ ttl_ms = '1d' }", { AT .. ': must be the name of a preset, { header = "name" }, '
+    .. '{ headers = { "name", "name" } } or { json = "path" }, got a table' })
+  says("has a time within bounds", dedupe "{ json = 'id', ttl_ms = 10 }",
+    { AT .. '.ttl_ms: must be milliseconds from 1000 to 31622400000, or a text such as "30s", got 10' })
+  says("has headers in a list", dedupe "{ headers = {} }",
+    { AT .. '.headers: must be a list of 1 to 16 header names such as { "x-topic", "x-event-id" }, got an empty table' })
+  says("has names of headers", dedupe "{ headers = { 'x a' } }", { AT .. '.headers[1]: must be a header name, got "x a"' })
+  says("reads what is stored", dedupe "'shopify', store_headers = { 'x-shopify-topic' }",
+    { AT .. ': reads the header "x-shopify-event-id", which store_headers does not keep' })
+  says("needs one of several ways only", dedupe "'svix', store_headers = { 'webhook-id' }", {})
 end)
 
 describe("a bound of dead letters", function()

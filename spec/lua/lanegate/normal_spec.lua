@@ -27,7 +27,8 @@ describe("defaults", function()
         max_connections = 10000 },
       admin = { listen = "127.0.0.1:4002", tokens = {} },
       store = { type = "sqlite", max_batch = 1024, max_batch_bytes = 8388608, max_queue = 10000, max_queue_bytes = 268435456,
-        commit_timeout_ms = 15000, retention_ms = 604800000, min_free_bytes = 1073741824 },
+        commit_timeout_ms = 15000, retention_ms = 604800000, min_free_bytes = 1073741824,
+        max_dedupe_keys = 20000000 },
       dispatch = { concurrency = 4096, sink_concurrency = 32, max_inflight_bytes = 134217728, max_pending_bytes = 2147483648,
         attempt_timeout_ms = 30000, breaker = { failures = 10, open_ms = 5000, max_open_ms = 60000 } },
       ordering = { max_body_bytes = 1048576 },
@@ -87,6 +88,24 @@ describe("forms", function()
   it("of filters become one", function()
     assert.same({ path = { "type" }, match = { "a.*" } }, sink("only = { json = 'type', match = { 'a.*' } }").only)
     assert.same({ header = "x-type", match = { "a", "b" } }, sink("only = { header = 'x-type', match = { 'a', 'b' } }").only)
+  end)
+
+  it("of dedupe become a key with a time", function()
+    local function dedupe(text)
+      return root_of("return { sources = { shop = { sinks = { { type = 'log' } }, dedupe = " .. text .. " } } }")
+        .sources.shop.dedupe
+    end
+    local week = 7 * 24 * 3600 * 1000
+    local id = { kind = "json", path = { "id" }, integers = true }
+    assert.same({ key = id, ttl_ms = week }, dedupe "'stripe'")
+    assert.same({ key = id, ttl_ms = 72 * 3600 * 1000 }, dedupe "{ preset = 'stripe', ttl_ms = '72h' }")
+    assert.same({ key = id, ttl_ms = week }, dedupe "{ json = 'id' }")
+    assert.same({ key = { kind = "headers", headers = { "x-shopify-topic", "x-shopify-event-id" } }, ttl_ms = week },
+      dedupe "'shopify'")
+    assert.same({ key = { kind = "headers", headers = { "a", "b" } }, ttl_ms = 1000 },
+      dedupe "{ headers = { 'a', 'b' }, ttl_ms = '1s' }")
+    assert.same({ key = { kind = "first", items = { { kind = "header", header = "x-a" }, id } }, ttl_ms = week },
+      dedupe "{ first = { { header = 'x-a' }, { json = 'id' } } }")
   end)
 
   it("of stored headers stay what they are", function()

@@ -208,7 +208,8 @@ static void a_delivery_on_one_line(void **state)
         "{\"event\":\"delivery\",\"ts\":1700000000125,\"source\":\"stripe\",\"tenant\":\"acme\",\"key\":\"a%"
         "0Ab\","
         "\"lane\":\"ab\",\"epoch\":\"e\",\"seq\":42,\"previous_seq\":41,\"skipped\":1,\"late\":true,"
-        "\"replay_id\":\"r\",\"id\":\"i\",\"attempt\":null,\"status\":503,\"started_ms\":1700000000123,"
+        "\"replay_id\":\"r\",\"id\":\"i\",\"idempotency_key\":null,\"attempt\":null,\"status\":503,\"started_"
+        "ms\":1700000000123,"
         "\"finished_ms\":1700000000125,\"service_us\":1544,\"body_sha256\":"
         "\"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\",\"intact\":false,\"path\":\"/"
         "hook\"}\n");

@@ -51,6 +51,8 @@ static void make_key(struct random *random, struct arena *arena, int depth, stru
         key->path = path_of(PICK(random, paths), arena);
         key->integers = random_once_in(random, 2);
         break;
+    case KEY_HEADERS: /* of dedupe alone */
+        break;
     case KEY_SCRIPT:
         key->module = "m";
         key->function = PICK(random, names);
