@@ -3,8 +3,8 @@
 --   getenv(name), read_file(path), readable(path)     the machine (the latter two give nil or false, and a reason)
 --   parse_ms(text), parse_bytes(text)                 units (nil when malformed)
 --   within_budget(func)                               a pcall that ends what never ends
---   judge_url(url, is_proxy, ranges, allow_http), judge_range(text), judge_secret(text), judge_verify(options)
---                                                     what other rooms know better (nil, or what is wrong)
+--   judge_url(url, is_proxy, ranges, allow_http), judge_range(text), judge_secret(text), judge_verify(options),
+--   judge_tls(cert, key, client_ca)                   what other rooms know better (nil, or what is wrong)
 --   cores, memory, terminal                           for defaults that the machine decides
 
 local check = require "lanegate.check"

@@ -307,6 +307,35 @@ local function admin(check, whole, place)
   end
 end
 
+-- The files are read where they are at hand. "key: ..." is a fault of that option.
+local function front_tls(check, given, whole, place)
+  local files, written = whole.http and whole.http.tls, member_of(member_of(given, "http"), "tls")
+  if not files then return end
+  local at = report.member(report.member(place, "http"), "tls")
+  if (member_of(written, "cert") == nil) ~= (member_of(written, "key") == nil) then
+    check.faults:add(at, "must have both cert and key, or neither")
+  elseif files.client_ca and member_of(written, "cert") == nil then
+    check.faults:add(report.member(at, "client_ca"), "has no meaning without cert and key")
+  elseif files.cert and files.key and check.resolve then
+    local wrong = check.host.judge_tls(files.cert, files.key, files.client_ca)
+    local option, sentence = (wrong or ""):match("^([%a_]+): (.*)$")
+    if wrong then check.faults:add(option and report.member(at, option) or at, sentence or wrong) end
+  end
+end
+
+-- A client's certificate is only seen under TLS.
+local function client_certificates(check, whole, place)
+  local files = whole.http and whole.http.tls
+  if not files or files.cert then return end
+  for _, name in ipairs(tree.sorted_keys(whole.sources or {})) do
+    local verify = whole.sources[name].verify
+    if verify and verify.type == "mtls" then
+      check.faults:add(report.member(report.member(report.member(place, "sources"), name), "verify"),
+        '"mtls" sees the client\'s certificate under TLS only: it needs http.tls')
+    end
+  end
+end
+
 -- `smaller` and `larger` are { section, option }.
 local function at_most(check, whole, place, smaller, larger)
   local small, large = member_of(whole[smaller[1]], smaller[2]), member_of(whole[larger[1]], larger[2])
@@ -350,6 +379,8 @@ end
 function rules.whole(check, given, whole, place)
   store(check, given, place)
   admin(check, whole, place)
+  front_tls(check, given, whole, place)
+  client_certificates(check, whole, place)
   apart(check, whole, place)
   at_most(check, whole, place, { "http", "max_body_bytes" }, { "http", "max_buffered_bytes" })
   at_most(check, whole, place, { "http", "max_body_bytes" }, { "store", "max_queue_bytes" })

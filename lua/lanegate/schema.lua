@@ -187,7 +187,14 @@ schema.rows = {
       doc = "How long a kept connection may be silent." },
     { name = "max_connections", type = "integer", default = 10000, min = 1, max = 1000000, public = true,
       doc = "Beyond it the newest is closed." },
-    { name = "tls", type = "anything", later = true, doc = "Certificate, key and client CA." },
+    { name = "tls", type = "section", doc = "Files (PEM) that make the listeners speak TLS 1.2 and 1.3 only.", rows = {
+      { name = "cert", type = "file", public = true,
+        doc = "The server's certificate, intermediate ones behind it; needs `key`. Unset: plain HTTP." },
+      { name = "key", type = "file", public = true, doc = "Its private key, without a passphrase; needs `cert`." },
+      { name = "client_ca", type = "file", public = true,
+        doc = "Only clients with a certificate that leads to one of these get in, on every path. Unset: a client is asked for "
+          .. "its certificate when a source verifies by `mtls`, and any one is taken: the source decides." },
+    } },
     { name = "trusted_proxies", type = "anything", later = true, doc = "Whose X-Forwarded-For is believed." },
   } },
 

@@ -1,4 +1,4 @@
-/* What the rooms that use a value say to it at load. Pure: nothing is opened. */
+/* What the rooms that use a value say to it at load. Nothing is kept open. */
 #include "config/config_priv.h"
 
 enum { SCRATCH = 1024 };
@@ -48,9 +48,15 @@ static enum status judge_verify(const struct value *options, struct error *err)
     return status;
 }
 
+static enum status judge_tls(const char *cert, const char *key, const char *client_ca, struct error *err)
+{
+    return http_tls_check(&(struct http_tls_options){.cert = cert, .key = key, .client_ca = client_ca}, err);
+}
+
 const struct script_judges config_judges = {
     .url = judge_url,
     .range = judge_range,
     .secret = judge_secret,
     .verify = judge_verify,
+    .tls = judge_tls,
 };

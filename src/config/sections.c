@@ -32,8 +32,32 @@ static void fill_top(struct config *config, const struct value *root)
     config->log_json = !config_is(log, "format", "text");
 }
 
-static void fill_http(struct config *config, const struct value *http)
+static bool asks_client(const struct value *root)
 {
+    const struct value *sources = value_get(root, "sources");
+    for (size_t i = 0; i < sources->len; i++)
+        if (config_is(value_get(&sources->items[i], "verify"), "type", "mtls"))
+            return true;
+    return false;
+}
+
+static const struct http_tls_options *tls_options(struct config *config, const struct value *root)
+{
+    const struct value *files = value_get(value_get(root, "http"), "tls");
+    const char *cert = value_str(files, "cert", NULL);
+    if (!cert)
+        return NULL;
+    struct http_tls_options *tls = arena_zalloc(config->arena, sizeof *tls);
+    *tls = (struct http_tls_options){.cert = cert,
+                                     .key = value_str(files, "key", NULL),
+                                     .client_ca = value_str(files, "client_ca", NULL),
+                                     .asks_client = asks_client(root)};
+    return tls;
+}
+
+static void fill_http(struct config *config, const struct value *root)
+{
+    const struct value *http = value_get(root, "http");
     const struct value *listen = value_get(http, "listen");
     config->http = (struct http_options){
         .listen = config_strings(listen, config->arena),
@@ -46,6 +70,7 @@ static void fill_http(struct config *config, const struct value *http)
         .body_timeout_ms = number(http, "body_timeout_ms"),
         .idle_timeout_ms = number(http, "idle_timeout_ms"),
         .max_connections = (size_t)number(http, "max_connections"),
+        .tls = tls_options(config, root),
     };
     config->prefix = value_str(http, "prefix", NULL);
     config->routing = config_is(http, "routing", "tenant_path") ? ROUTING_TENANT_PATH : ROUTING_PATH;
@@ -149,7 +174,7 @@ void config_fill_sections(struct loading *loading)
     struct config *config = loading->config;
     const struct value *root = config->root;
     fill_top(config, root);
-    fill_http(config, value_get(root, "http"));
+    fill_http(config, root);
     fill_admin(config, value_get(root, "admin"));
     fill_store(config, value_get(root, "store"));
     fill_dispatch(config, value_get(root, "dispatch"));

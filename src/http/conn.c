@@ -79,6 +79,7 @@ static void on_close(void *data)
     struct http_loop *loop = conn->loop;
     conn->sock = NULL;
     conn->req = NULL;
+    http_secure_close(conn);
     loop->connection_count--;
     atomic_fetch_sub_explicit(&loop->server->connections, 1, memory_order_relaxed);
     if (conn->linger_fd >= 0)
@@ -125,7 +126,9 @@ void http_conn_open(struct http_loop *loop, h2o_socket_t *sock)
     loop->connection_count++;
     sock->on_close.cb = on_close;
     sock->on_close.data = conn;
-    h2o_accept(&loop->accept_ctx, sock); /* plain: accept_ctx has no ssl_ctx. TLS begins here. */
+    http_secure_open(conn, http_tls_take(server));
+    loop->accept_ctx.ssl_ctx = conn->secure.ctx; /* looked at once, in the call below */
+    h2o_accept(&loop->accept_ctx, sock);
 }
 
 struct http_conn *http_conn_of(h2o_req_t *req)
@@ -153,4 +156,12 @@ void http_conn_shut(struct http_conn *conn, bool reset)
     if (reset)
         discard_unread(fd);
     conn->shut = true;
+}
+
+void http_conn_end(struct http_conn *conn)
+{
+    if (!conn->sock || conn->ending)
+        return;
+    shutdown(h2o_socket_get_fd(conn->sock), SHUT_RD);
+    conn->ending = true;
 }

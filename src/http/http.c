@@ -21,6 +21,7 @@ static void conf_open(struct http_server *server)
         (uint64_t)(options->header_timeout_ms + options->body_timeout_ms + options->idle_timeout_ms);
     /* A chunked body of exactly the bound would be refused: one more, and http_request_take looks again. */
     conf->max_request_entity_size = options->max_body_bytes + 1;
+    conf->handshake_timeout = (uint64_t)options->header_timeout_ms + HTTP_SWEEP_MS; /* the sweep is first */
 
     h2o_hostconf_t *host = h2o_config_register_host(conf, h2o_iovec_init(H2O_STRLIT("default")), 65535);
     h2o_create_handler(&host->fallback_path, sizeof(h2o_handler_t))->on_req = http_request_take;
@@ -76,6 +77,7 @@ static void stop(struct http_server *server)
     for (unsigned i = 0; i < server->loop_count; i++)
         free(server->loops[i]);
     h2o_config_dispose(&server->conf);
+    http_tls_close(server);
     for (size_t i = 0; i < HTTP_LISTENS_MAX; i++)
         free(server->addresses[i]);
     free(server);
@@ -89,8 +91,12 @@ enum status http_bind(const struct http_options *options, struct http_server **o
     http_debts_once();
     options_copy(server, options);
     conf_open(server);
+    http_tls_open(server);
 
-    enum status status = http_listen_all(server, err);
+    enum status status = options->tls ? http_tls_reload(server, options->tls, err) : STATUS_OK;
+    server->options.tls = NULL; /* the caller's */
+    if (status == STATUS_OK)
+        status = http_listen_all(server, err);
     server->options.listen = NULL; /* the caller's; the addresses are ours */
     for (unsigned i = 0; i < options->threads && status == STATUS_OK; i++)
         status = http_loop_new(server, i, err);

@@ -45,9 +45,17 @@ typedef void (*http_handler)(void *ctx, const struct http_request *request);
 
 /* A request refused by the wall itself (before any handler), for the metrics: a static reason, one of
  * "bad_request", "invalid_header", "body_read_failed", "payload_too_large", "expectation_failed", "timeout"
- * (head, body, or an answer not taken), "memory", "connections". A head that can't be parsed at all is
- * answered by libh2o and not told. Loop thread; several may call at once. */
+ * (handshake, head, body, or an answer not taken), "memory", "connections", "tls_handshake". A head that
+ * can't be parsed at all is answered by libh2o and not told. Loop thread; several may call at once. */
 typedef void (*http_on_refused)(void *ctx, const char *reason);
+
+/* Files in PEM. `cert` begins with the server's own certificate, intermediate ones follow. */
+struct http_tls_options {
+    const char *cert, *key;
+    const char *client_ca; /* NULL, or: only clients with a certificate that leads to one of these get in */
+    bool asks_client; /* without client_ca: clients are asked for a certificate and any one is taken; what
+                         it is worth is for the reader of http_request.client_cert to say */
+};
 
 struct http_options {
     const char *const *listen; /* "127.0.0.1:4000", "[::1]:0", ... ; port 0 picks one */
@@ -57,8 +65,9 @@ struct http_options {
     size_t max_body_bytes;
     size_t max_buffered_bytes; /* all connections together; the slowest is shut first */
     int64_t header_timeout_ms, body_timeout_ms, idle_timeout_ms;
-    int64_t close_timeout_ms; /* how long http_close waits for open exchanges; 0: ten seconds */
-    size_t max_connections;   /* beyond it the newest is closed */
+    int64_t close_timeout_ms;           /* how long http_close waits for open exchanges; 0: ten seconds */
+    size_t max_connections;             /* beyond it the newest is closed */
+    const struct http_tls_options *tls; /* NULL: plain. Needed by http_bind only */
     http_handler handler;
     bool judges_headers;        /* the handler looks at invalid_header; otherwise the wall answers 400 */
     http_on_refused on_refused; /* may be NULL */
@@ -75,6 +84,13 @@ enum status http_bind(const struct http_options *options, struct http_server **o
 enum status http_start(struct http_server *server, struct error *err);
 /* Both at once; nothing is left open on failure. */
 enum status http_open(const struct http_options *options, struct http_server **out, struct error *err);
+
+/* Would these files do? INVALID with a sentence that begins with the option's name ("key: ..."). */
+enum status http_tls_check(const struct http_tls_options *options, struct error *err);
+/* Reads the files again, or other ones: in force from the next accepted connection on; those that are open
+ * keep what they have. NULL: plain from now on. On failure nothing has changed. Any thread. */
+enum status http_tls_reload(struct http_server *server, const struct http_tls_options *options,
+                            struct error *err);
 
 /* "127.0.0.1:4000": the i-th listen address with its real port. Lives as long as the server. */
 const char *http_address(const struct http_server *server, size_t i);

@@ -6,6 +6,7 @@
 #include <h2o.h>
 #include <h2o/http1.h>
 #include <netinet/in.h>
+#include <openssl/ssl.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -44,6 +45,19 @@ struct http_exchange {
 /* What a connection is doing, for the sweep. */
 enum http_phase { PHASE_IDLE, PHASE_HEAD, PHASE_BODY, PHASE_HANDLING, PHASE_SENDING };
 
+#define HTTP_FINGERPRINT_BYTES 32
+
+/* What a connection under TLS has more. secure.c */
+struct http_secure {
+    SSL_CTX *ctx;             /* a reference; NULL: the connection is plain */
+    struct list link;         /* in loop->secured */
+    struct list ended;        /* in loop->ended, once the client has said that it sends no more */
+    bool shaken;              /* the handshake is done */
+    unsigned char record[64]; /* the last one written, while it is not */
+    size_t record_len;        /* 0: a longer one */
+    char fingerprint[2 * HTTP_FINGERPRINT_BYTES + 1]; /* of the client's certificate, or "" */
+};
+
 /* Ours beside libh2o's connection, found through sock->on_close.data. Lives until the socket is closed and no
  * exchange is open any more. */
 struct http_conn {
@@ -55,12 +69,15 @@ struct http_conn {
     unsigned seen_requests;
     enum http_phase phase;
     int64_t phase_since_ms, looked_ms;
+    int64_t seen_ms;  /* of the last sweep that found it in libh2o's list; 0: none yet */
     size_t held;      /* unhandled input at the last look */
     double pace;      /* of its arrival, bytes a millisecond, the last second or so weighing most */
     int linger_fd;    /* a second handle to a refused client's socket, or -1 */
     bool close_after; /* the framing of the request at hand can't be trusted behind it */
     bool answering;   /* our own answer is passing libh2o's filters */
+    bool ending;      /* no more is read: libh2o ends it when it has answered */
     bool shut;        /* shutdown(2) was called; the read that sees it ends the connection */
+    struct http_secure secure;
     char remote_ip[INET6_ADDRSTRLEN];
     size_t remote_ip_len;
 };
@@ -79,6 +96,7 @@ struct http_loop {
     h2o_context_t h2o;
     h2o_accept_ctx_t accept_ctx;
     h2o_multithread_receiver_t mailbox;
+    struct list secured, ended; /* connections under TLS: all, and those whose client sends no more */
     struct list lingers;
     size_t linger_count;
     size_t connection_count;
@@ -91,8 +109,18 @@ struct http_loop {
     atomic_uint holds; /* threads that are about to touch the mailbox: the loop stays until they are done */
 };
 
+/* The certificate in force. tls.c */
+struct http_tls {
+    pthread_mutex_t lock; /* of all but `on` */
+    struct http_identity *identity;
+    SSL_CTX *ctx;
+    int64_t made_ms; /* when ctx was */
+    atomic_bool on;
+};
+
 struct http_server {
     struct http_options options;
+    struct http_tls tls;
     char name[12];
     char *addresses[HTTP_LISTENS_MAX];
     int listen_fds[HTTP_LISTENS_MAX];
@@ -124,6 +152,24 @@ void http_conn_shut(struct http_conn *conn, bool reset);
 void http_conn_linger(struct http_conn *conn);  /* call before the refusing answer is sent */
 void http_conn_release(struct http_conn *conn); /* frees it when nothing needs it any more */
 void http_lingers_expire(struct http_loop *loop, int64_t now_ms); /* those whose time is over */
+
+/* For one that is idle: libh2o finds the end of its input and closes it as its client would expect, with
+ * TLS's farewell. */
+void http_conn_end(struct http_conn *conn);
+
+/* tls.c */
+void http_tls_open(struct http_server *server);
+void http_tls_close(struct http_server *server);
+SSL_CTX *http_tls_take(struct http_server *server); /* a reference, the caller's; NULL: plain. Any thread */
+
+/* secure.c */
+void http_secure_watch(SSL_CTX *ctx);                        /* a context's connections tell us */
+void http_secure_open(struct http_conn *conn, SSL_CTX *ctx); /* takes the reference; NULL: plain */
+void http_secure_close(struct http_conn *conn);
+void http_secure_end(struct http_loop *loop); /* after each turn: connections that their clients have ended */
+/* Handshakes and farewells over their time; gives how many handshakes a drain waits for. */
+size_t http_secure_sweep(struct http_loop *loop, int64_t now_ms);
+void http_secure_shut(struct http_loop *loop);
 
 /* request.c: libh2o's handler. */
 int http_request_take(h2o_handler_t *handler, h2o_req_t *req);

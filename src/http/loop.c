@@ -123,8 +123,12 @@ static void drain_begin(struct http_loop *loop, int64_t now_ms)
 static int shut_one(h2o_req_t *req, void *arg)
 {
     struct http_conn *conn = http_conn_of(req);
+    enum http_phase phase = http_phase_of(conn, req);
     (void)arg;
-    http_conn_shut(conn, http_phase_of(conn, req) == PHASE_BODY);
+    if (phase == PHASE_IDLE)
+        http_conn_end(conn);
+    else
+        http_conn_shut(conn, phase == PHASE_BODY);
     return 0;
 }
 
@@ -142,6 +146,7 @@ static bool wind_down(struct http_loop *loop)
     listeners_close(loop);
     while (!is_over(loop) && clock_mono_ms() < until_ms) {
         loop->server->conf.http1.callbacks.foreach_request(&loop->h2o, shut_one, NULL);
+        http_secure_shut(loop);
         h2o_evloop_run(loop->h2o.loop, WIND_DOWN_TURN_MS);
     }
     http_lingers_expire(loop, INT64_MAX);
@@ -157,6 +162,7 @@ static void turn(struct http_loop *loop)
 {
     h2o_evloop_run(loop->h2o.loop, loop->draining ? WIND_DOWN_TURN_MS : HTTP_SWEEP_MS);
     int64_t now_ms = clock_mono_ms();
+    http_secure_end(loop);
     if (!loop->draining && atomic_load_explicit(&loop->server->draining, memory_order_acquire))
         drain_begin(loop, now_ms);
     if (http_sweep_due(loop, now_ms)) {
@@ -189,6 +195,8 @@ enum status http_loop_new(struct http_server *server, unsigned index, struct err
     server->loop_count = index + 1;
     loop->server = server;
     loop->index = index;
+    list_init(&loop->secured);
+    list_init(&loop->ended);
     list_init(&loop->lingers);
     CHECK(sem_init(&loop->ready, 0, 0) == 0);
     for (size_t i = 0; i < HTTP_LISTENS_MAX; i++)

@@ -38,6 +38,7 @@ static struct http_request describe(const struct http_conn *conn, h2o_req_t *req
         .body = req->entity.base ? bytes_of(req->entity.base, req->entity.len) : BYTES(""),
         .remote_ip = bytes_of(conn->remote_ip, conn->remote_ip_len),
         .kept = conn->requests > 1,
+        .client_cert = conn->secure.fingerprint[0] ? bytes_str(conn->secure.fingerprint) : BYTES_NONE,
         .loop = conn->loop->index,
     };
 }

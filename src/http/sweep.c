@@ -78,7 +78,7 @@ static void drain(struct sweep *sweep, struct http_conn *conn, enum http_phase p
     if (phase == PHASE_IDLE)
         ioctl(h2o_socket_get_fd(conn->sock), FIONREAD, &unread);
     if (phase == PHASE_IDLE && unread == 0 && (conn->requests > 0 || !grace))
-        http_conn_shut(conn, false);
+        http_conn_end(conn);
     else if (grace)
         sweep->half_here++;
 }
@@ -101,6 +101,7 @@ static int look_at(h2o_req_t *req, void *arg)
 {
     struct sweep *sweep = arg;
     struct http_conn *conn = http_conn_of(req);
+    conn->seen_ms = sweep->now_ms;
     if (conn->shut)
         return 0;
 
@@ -113,7 +114,7 @@ static int look_at(h2o_req_t *req, void *arg)
     }
     if (sweep->now_ms - conn->phase_since_ms >= limit_ms(&sweep->loop->server->options, phase)) {
         if (phase == PHASE_IDLE)
-            http_conn_shut(conn, false);
+            http_conn_end(conn);
         else
             cut_off(conn, "timeout");
         return 0;
@@ -187,6 +188,7 @@ void http_sweep(struct http_loop *loop, int64_t now_ms)
     struct sweep sweep = {.loop = loop, .now_ms = now_ms};
     loop->swept_ms = now_ms;
     loop->server->conf.http1.callbacks.foreach_request(&loop->h2o, look_at, &sweep);
+    sweep.half_here += http_secure_sweep(loop, now_ms);
     atomic_store_explicit(&loop->buffered, sweep.held, memory_order_relaxed);
     shed(&sweep);
     VEC_FREE(&sweep.holders);

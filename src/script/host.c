@@ -170,6 +170,16 @@ static int host_judge_verify(lua_State *lua)
     return verdict(lua, host_of(lua)->judges->verify(&options, &err), &err);
 }
 
+/* judge_tls(cert, key, client_ca or nil) */
+static int host_judge_tls(lua_State *lua)
+{
+    struct error err = {0};
+    return verdict(lua,
+                   host_of(lua)->judges->tls(luaL_checkstring(lua, 1), luaL_checkstring(lua, 2),
+                                             luaL_optstring(lua, 3, NULL), &err),
+                   &err);
+}
+
 void script_host_push(lua_State *lua, const struct script_host *host)
 {
     static const luaL_Reg functions[] = {
@@ -183,9 +193,10 @@ void script_host_push(lua_State *lua, const struct script_host *host)
         {"judge_range", host_judge_range},
         {"judge_secret", host_judge_secret},
         {"judge_verify", host_judge_verify},
+        {"judge_tls", host_judge_tls},
         {NULL, NULL},
     };
-    lua_createtable(lua, 0, 13); /* host */
+    lua_createtable(lua, 0, 14); /* host */
     for (const luaL_Reg *f = functions; f->name; f++) {
         lua_pushlightuserdata(lua, (void *)host);
         lua_pushcclosure(lua, f->func, 1);

@@ -22,6 +22,8 @@ struct script_judges {
     enum status (*range)(const char *text, struct error *err);             /* egress.allow_private */
     enum status (*secret)(struct bytes text, struct error *err);           /* of a sink */
     enum status (*verify)(const struct value *options, struct error *err); /* "secret: must be ..." */
+    /* Files in PEM; `client_ca` may be NULL. "key: ..." */
+    enum status (*tls)(const char *cert, const char *key, const char *client_ca, struct error *err);
 };
 
 struct script_config_options {

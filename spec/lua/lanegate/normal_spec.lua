@@ -24,7 +24,7 @@ describe("defaults", function()
       log = { level = "info", format = "json" },
       http = { listen = { "0.0.0.0:4000" }, threads = 2, max_body_bytes = 26214400, max_buffered_bytes = 268435456,
         prefix = "/webhooks", routing = "path", header_timeout_ms = 10000, body_timeout_ms = 30000, idle_timeout_ms = 60000,
-        max_connections = 10000 },
+        max_connections = 10000, tls = {} },
       admin = { listen = "127.0.0.1:4002", tokens = {} },
       store = { type = "sqlite", max_batch = 1024, max_batch_bytes = 8388608, max_queue = 10000, max_queue_bytes = 268435456,
         commit_timeout_ms = 15000, retention_ms = 604800000, min_free_bytes = 1073741824,

@@ -30,6 +30,7 @@ function fake_host.new(given)
     judge_range = function(text) if not text:find("/", 1, true) then return "is no range" end end,
     judge_secret = function() end,
     judge_verify = function() end,
+    judge_tls = function() end,
   }
   for name, func in pairs(given.judges or {}) do host[name] = func end
   return host

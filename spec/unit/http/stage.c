@@ -6,11 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "certs.h"
+#include "tunnel.h"
 #include "util/buf.h"
 #include "util/check.h"
+#include "wire.h"
 
 void stage_pause(void)
 {
@@ -35,6 +39,8 @@ static void who(const struct http_request *request)
 {
     struct buf text = {0};
     buf_putf(&text, "%.*s %s", BYTES_ARG(request->remote_ip), request->kept ? "kept" : "new");
+    if (request->client_cert.at)
+        buf_putf(&text, " %.*s", BYTES_ARG(request->client_cert));
     http_answer(request->exchange, &(struct http_answer){.status = 200, .body = buf_bytes(&text)});
     buf_free(&text);
 }
@@ -84,11 +90,40 @@ static void on_request(void *ctx, const struct http_request *request)
 static void on_refused(void *ctx, const char *reason)
 {
     struct stage *stage = ctx;
-    atomic_int *counter = strcmp(reason, "timeout") == 0       ? &stage->refused_timeout
-                          : strcmp(reason, "memory") == 0      ? &stage->refused_memory
-                          : strcmp(reason, "connections") == 0 ? &stage->refused_connections
-                                                               : &stage->refused_other;
+    atomic_int *counter = strcmp(reason, "timeout") == 0         ? &stage->refused_timeout
+                          : strcmp(reason, "memory") == 0        ? &stage->refused_memory
+                          : strcmp(reason, "connections") == 0   ? &stage->refused_connections
+                          : strcmp(reason, "tls_handshake") == 0 ? &stage->refused_handshake
+                                                                 : &stage->refused_other;
     atomic_fetch_add(counter, 1);
+}
+
+static char folder[64];
+static char cert_path[96];
+static const struct http_tls_options *tls;
+
+void stage_arguments(int argc, char **argv)
+{
+    static struct http_tls_options options = {.cert = cert_path, .key = cert_path};
+    if (argc < 2 || strcmp(argv[1], "tls") != 0)
+        return;
+    snprintf(folder, sizeof folder, "/tmp/lanegate-spec-XXXXXX");
+    CHECK(mkdtemp(folder));
+    struct cert cert = cert_make(
+        folder, &(struct cert_spec){.name = "server", .host = "127.0.0.1", .valid_until_s = 3600}, NULL);
+    cert_free(&cert);
+    snprintf(cert_path, sizeof cert_path, "%s/server.pem", folder);
+    tls = &options;
+    wire_through = tunnel_through;
+}
+
+void stage_done(void)
+{
+    if (!tls)
+        return;
+    tunnel_join_all();
+    unlink(cert_path);
+    rmdir(folder);
 }
 
 void stage_prepare(struct stage *stage)
@@ -107,6 +142,7 @@ void stage_prepare(struct stage *stage)
                                            .body_timeout_ms = 30000,
                                            .idle_timeout_ms = 30000,
                                            .max_connections = 1000,
+                                           .tls = tls,
                                            .handler = on_request,
                                            .on_refused = on_refused,
                                            .ctx = stage,

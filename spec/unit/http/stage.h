@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "http/http.h"
 
@@ -14,7 +15,7 @@ struct stage {
     struct http_options options;
     const char *listen[2];
     atomic_int handled; /* requests that reached the handler */
-    atomic_int refused_timeout, refused_memory, refused_connections, refused_other;
+    atomic_int refused_timeout, refused_memory, refused_connections, refused_handshake, refused_other;
     struct metrics *metrics; /* of the server */
     atomic_bool gate;        /* while set, /gate blocks its loop */
     /* When set, exchanges are kept for the test to answer, instead of echoed. */
@@ -23,6 +24,11 @@ struct stage {
     struct http_exchange *kept[STAGE_KEPT_MAX];
     size_t kept_count;
 };
+
+/* From main, before the first stage: with the argument "tls" every server speaks TLS, and wire.h speaks it
+ * too, so that the same tests hold for both. Then `stage_done` at the end. */
+void stage_arguments(int argc, char **argv);
+void stage_done(void);
 
 /* Options with wide bounds and one loop; change them before stage_open. */
 void stage_prepare(struct stage *stage);
@@ -33,7 +39,7 @@ void stage_close(struct stage *stage);
 /* The echo: 200, text/plain, "METHOD target\nname: value\n...\n\nbody". Steered by the target:
  *   /json      201 {"ok":true}, the defaults       /204   an empty answer
  *   /close     as /json, and closes                /drop  no answer
- *   /big?N     N bytes                             /who   address, kept or new
+ *   /big?N     N bytes                             /who   address, kept or new, client certificate
  *   /gate      as /json, once the gate is open */
 
 /* Waits until the handler holds `n` exchanges; they are taken out into `out`. */

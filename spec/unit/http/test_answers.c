@@ -366,7 +366,7 @@ static void listening_twice_names_the_address(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         TEST(an_answer_is_json_by_default_and_keeps_the_connection),
@@ -389,5 +389,8 @@ int main(void)
         cmocka_unit_test(statuses_have_their_sentences),
         TEST(listening_twice_names_the_address),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    stage_arguments(argc, argv);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    stage_done();
+    return failed;
 }

@@ -255,7 +255,7 @@ static void a_forgotten_exchange_does_not_stop_the_close(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, prepare, tear_down)
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         TEST(open_exchanges_are_waited_for),     TEST(who_waits_in_the_backlog_is_served),
@@ -263,5 +263,8 @@ int main(void)
         TEST(closing_ends_every_connection),     TEST(nothing_is_left_behind),
         TEST(an_answer_may_race_with_the_close), TEST(a_forgotten_exchange_does_not_stop_the_close),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    stage_arguments(argc, argv);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    stage_done();
+    return failed;
 }

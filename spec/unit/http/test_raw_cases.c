@@ -681,7 +681,7 @@ static int close_stage(void **state)
     return 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_case_gets_its_answer),
@@ -692,5 +692,8 @@ int main(void)
         cmocka_unit_test(a_large_head_passes),
         cmocka_unit_test(a_huge_head_is_refused),
     };
-    return cmocka_run_group_tests(tests, open_stage, close_stage);
+    stage_arguments(argc, argv);
+    int failed = cmocka_run_group_tests(tests, open_stage, close_stage);
+    stage_done();
+    return failed;
 }

@@ -14,6 +14,8 @@
 
 #include "util/clock.h"
 
+int (*wire_through)(int fd);
+
 int wire_connect(const struct http_server *server)
 {
     const char *colon = strrchr(http_address(server, 0), ':');
@@ -23,7 +25,7 @@ int wire_connect(const struct http_server *server)
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(fd >= 0);
     assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
-    return fd;
+    return wire_through ? wire_through(fd) : fd;
 }
 
 bool wire_try_send(int fd, struct bytes text)

@@ -12,6 +12,8 @@
 
 #define WIRE_PATIENCE_MS 10000
 
+extern int (*wire_through)(int fd); /* unless NULL, every connection goes through that: see tunnel.h */
+
 int wire_connect(const struct http_server *server);
 /* All of it, or fails the test. */
 void wire_send(int fd, struct bytes text);

@@ -46,7 +46,13 @@ static enum status judge_verify(const struct value *options, struct error *err)
     return error_set(err, STATUS_INVALID, "secret[1]: is too short");
 }
 
-static const struct script_judges judges = {judge_url, judge_range, judge_secret, judge_verify};
+static enum status judge_tls(const char *cert, const char *key, const char *client_ca, struct error *err)
+{
+    return error_set(err, STATUS_INVALID, "key: is judged with %s, %s and %s", cert, key,
+                     client_ca ? client_ca : "none");
+}
+
+static const struct script_judges judges = {judge_url, judge_range, judge_secret, judge_verify, judge_tls};
 
 struct fixture {
     char dir[64];

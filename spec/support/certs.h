@@ -1,6 +1,6 @@
 /* Certificates made for a test, in a folder of its own. */
-#ifndef SPEC_DELIVER_CERTS_H
-#define SPEC_DELIVER_CERTS_H
+#ifndef SPEC_SUPPORT_CERTS_H
+#define SPEC_SUPPORT_CERTS_H
 
 #include <openssl/ssl.h>
 
