@@ -61,7 +61,7 @@ end)
 
 describe("a key of a later version", function()
   says("is refused by its name", [[return {
-      rate_limits = {}, quarantine = {},
+      scripts = {}, rate_limits = {}, quarantine = {},
       http = { trusted_proxies = {} },
       sources = { shop = { handshake = 'slack',
         on_verify_failure = 'quarantine', verify = { type = 'stripe', secret = 'x' },
