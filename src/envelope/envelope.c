@@ -56,3 +56,22 @@ size_t envelope_size(const struct envelope *envelope)
 {
     return arena_size(envelope->arena);
 }
+
+static bool is_among(struct bytes name, const struct bytes *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (bytes_eq_nocase(names[i], name))
+            return true;
+    return false;
+}
+
+void envelope_keep_headers(struct envelope *envelope, const struct bytes *names, size_t count)
+{
+    struct header *kept = arena_alloc(envelope->arena, (envelope->header_count + 1) * sizeof *kept);
+    size_t n = 0;
+    for (size_t i = 0; i < envelope->header_count; i++)
+        if (is_among(envelope->headers[i].name, names, count))
+            kept[n++] = envelope->headers[i];
+    envelope->headers = kept;
+    envelope->header_count = n;
+}

@@ -53,6 +53,9 @@ void envelope_unref(struct envelope *envelope); /* NULL is fine */
 /* The first header of that name in any case; absent when there is none. */
 struct bytes envelope_header(const struct envelope *envelope, struct bytes name);
 
+/* Leaves only headers of these names (any case), in their order. While it has one owner. */
+void envelope_keep_headers(struct envelope *envelope, const struct bytes *names, size_t count);
+
 /* Bytes it holds in memory. */
 size_t envelope_size(const struct envelope *envelope);
 

@@ -31,23 +31,8 @@ struct envelope *hook_envelope(const struct route *route, const struct http_requ
     return envelope;
 }
 
-static bool is_stored(const struct ingest_source *source, struct bytes name)
-{
-    for (size_t i = 0; i < source->store_header_count; i++)
-        if (bytes_eq_nocase(source->store_headers[i], name))
-            return true;
-    return false;
-}
-
 void hook_keep_stored(struct envelope *envelope, const struct ingest_source *source)
 {
-    if (!source->store_headers)
-        return;
-    struct header *headers = arena_alloc(envelope->arena, envelope->header_count * sizeof *headers);
-    size_t count = 0;
-    for (size_t i = 0; i < envelope->header_count; i++)
-        if (is_stored(source, envelope->headers[i].name))
-            headers[count++] = envelope->headers[i];
-    envelope->headers = headers;
-    envelope->header_count = count;
+    if (source->store_headers)
+        envelope_keep_headers(envelope, source->store_headers, source->store_header_count);
 }
