@@ -190,10 +190,17 @@ local function read_file(path)
   return text
 end
 
--- The folder of the file that called the caller.
-local function folder_of_caller()
-  local source = debug.getinfo(3, "S").source
-  return source:match "^@(.*/)[^/]*$" or ""
+-- A file beside the spec: in the folder of the nearest caller that has it. (A tail call leaves no trace of its own.)
+local function read_beside_caller(path)
+  local level = 3
+  local caller = debug.getinfo(level, "S")
+  while caller do
+    local folder = caller.source:match "^@(.*/)[^/]*$"
+    local text = folder and read_file(folder .. path)
+    if text then return text end
+    level = level + 1
+    caller = debug.getinfo(level, "S")
+  end
 end
 
 ---A hook from a file with a raw HTTP request, as `lanegate hooks show --raw ID` prints it. Looked for beside the spec first, then
@@ -202,7 +209,7 @@ end
 ---@param parts? table what is to be otherwise, as for t.hook: source, tenant, received_at ...
 ---@return userdata hook
 function testing.fixture(path, parts)
-  local text = read_file(folder_of_caller() .. path) or read_file(path)
+  local text = read_beside_caller(path) or read_file(path)
   if not text then error(("t.fixture: there is no file %q, neither beside the spec nor here"):format(path), 2) end
   local request, fault = core.raw(text)
   if not request then error(("t.fixture: %s: %s"):format(path, fault), 2) end

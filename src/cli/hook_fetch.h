@@ -6,8 +6,8 @@
 #include "cli/client.h"
 #include "envelope/envelope.h"
 
-/* CLI_OK with one reference in `out`; else what client_get gives. `*answer`, when it is not NULL, gets the API's
- * JSON (envelope and rows; json_decref it). */
+/* CLI_OK with one reference in `out`; else what client_get gives. `*answer`, when it is not NULL, gets the
+ * API's JSON (envelope and rows; json_decref it). */
 int hook_fetch(struct client *client, const char *id, struct envelope **out, json_t **answer);
 
 /* The envelope out of that JSON and the body. */

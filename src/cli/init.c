@@ -1,5 +1,6 @@
-/* lanegate init: a folder that works at once: a configuration, a key module with its spec, a signed request. The modules, specs
- * and payloads are the ones of lua/keys and spec/keys, so what is written here was tested there. */
+/* lanegate init: a folder that works at once: a configuration, a key module with its spec, a signed request.
+ * The modules, specs and payloads are the ones of lua/keys and spec/keys, so what is written here was tested
+ * there. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -32,7 +33,8 @@ struct provider {
 static const struct provider providers[] = {
     {"stripe", "STRIPE_WHSEC", "by_customer", "stripe_invoice_paid", "Stripe-Signature", SIGN_STRIPE,
      "now=$(date +%s)\n"
-     "signature=t=$now,v1=$({ printf '%s.' \"$now\"; cat \"$body\"; } | openssl dgst -sha256 -hmac \"$secret\" -r | cut -d' ' -f1)\n"},
+     "signature=t=$now,v1=$({ printf '%s.' \"$now\"; cat \"$body\"; } | openssl dgst -sha256 -hmac "
+     "\"$secret\" -r | cut -d' ' -f1)\n"},
     {"github", "GITHUB_SECRET", "by_repository", "github_push", "X-Hub-Signature-256", SIGN_GITHUB,
      "signature=sha256=$(openssl dgst -sha256 -hmac \"$secret\" -r \"$body\" | cut -d' ' -f1)\n"},
     {"shopify", "SHOPIFY_SECRET", "by_order", "shopify_order_create", "X-Shopify-Hmac-Sha256", SIGN_SHOPIFY,
@@ -100,32 +102,36 @@ static void random_secret(char secret[33])
 
 static void put_config(struct buf *out, const struct provider *provider, const char *secret)
 {
-    buf_putf(out,
-             "-- Made by `lanegate init`. It runs as it is:  lanegate serve\n"
-             "-- `lanegate check` says what is wrong with this file, `lanegate reload` puts a changed one in force.\n"
-             "return {\n"
-             "  data_dir = \"data\",\n"
-             "  http = { listen = \"127.0.0.1:4000\" }, -- POST /webhooks/%s\n"
-             "  admin = { listen = \"127.0.0.1:4002\" }, -- lanegate lanes, lanegate hooks list ...\n"
-             "\n"
-             "  sources = {\n"
-             "    %s = {\n"
-             "      -- The second is a secret to try things with; the provider's own comes from the environment.\n"
-             "      verify = { type = \"%s\", secret = env(\"%s\", \"%s\") },\n"
-             "      sinks = {\n"
-             "        -- A line in the log for each hook. Your service in its place:\n"
-             "        --   { type = \"http\", name = \"app\", url = \"https://app.example.com/hooks\", ordered = true, ... },\n"
-             "        { type = \"log\", name = \"app\", ordered = true,\n"
-             "          ordering_key = { \"keys.%s\", \"%s\" } }, -- lua/keys/%s.lua\n"
-             "      },\n"
-             "    },\n"
-             "  },\n"
-             "}\n",
-             provider->name, provider->name, provider->name, provider->variable, secret, provider->name,
-             provider->call, provider->name);
+    buf_putf(
+        out,
+        "-- Made by `lanegate init`. It runs as it is:  lanegate serve\n"
+        "-- `lanegate check` says what is wrong with this file, `lanegate reload` puts a changed one in "
+        "force.\n"
+        "return {\n"
+        "  data_dir = \"data\",\n"
+        "  http = { listen = \"127.0.0.1:4000\" }, -- POST /webhooks/%s\n"
+        "  admin = { listen = \"127.0.0.1:4002\" }, -- lanegate lanes, lanegate hooks list ...\n"
+        "\n"
+        "  sources = {\n"
+        "    %s = {\n"
+        "      -- The second is a secret to try things with; the provider's own comes from the environment.\n"
+        "      verify = { type = \"%s\", secret = env(\"%s\", \"%s\") },\n"
+        "      sinks = {\n"
+        "        -- A line in the log for each hook. Your service in its place:\n"
+        "        --   { type = \"http\", name = \"app\", url = \"https://app.example.com/hooks\", ordered = "
+        "true, ... },\n"
+        "        { type = \"log\", name = \"app\", ordered = true,\n"
+        "          ordering_key = { \"keys.%s\", \"%s\" } }, -- lua/keys/%s.lua\n"
+        "      },\n"
+        "    },\n"
+        "  },\n"
+        "}\n",
+        provider->name, provider->name, provider->name, provider->variable, secret, provider->name,
+        provider->call, provider->name);
 }
 
-static void put_signature(struct buf *out, const struct provider *provider, const char *secret, struct bytes body)
+static void put_signature(struct buf *out, const struct provider *provider, const char *secret,
+                          struct bytes body)
 {
     char now[24], hex[2 * SHA256_SIZE + 1];
     uint8_t mac[SHA256_SIZE];
@@ -180,7 +186,8 @@ static void put_sender(struct buf *out, const struct provider *provider, const c
         struct bytes name = payload->headers[i].name;
         if (bytes_starts_nocase(name, BYTES("x-")) || bytes_eq_nocase(name, BYTES("content-type")))
             if (!bytes_eq_nocase(name, bytes_str(provider->header)))
-                buf_putf(out, "  -H '%.*s: %.*s' \\\n", BYTES_ARG(name), BYTES_ARG(payload->headers[i].value));
+                buf_putf(out, "  -H '%.*s: %.*s' \\\n", BYTES_ARG(name),
+                         BYTES_ARG(payload->headers[i].value));
     }
     buf_putf(out, "  -H \"%s: $signature\"\n", provider->header);
 }
@@ -222,7 +229,8 @@ static int make(const struct provider *provider, const char *folder)
                 "  lanegate check                                        is the configuration right?\n"
                 "  lanegate spec                                         do the specs of the key hold?\n"
                 "  lanegate key --source %s --hook sample.http%*s which lane would this hook take?\n"
-                "  lanegate serve                                        and then, in another terminal: ./send-sample\n",
+                "  lanegate serve                                        and then, in another terminal: "
+                "./send-sample\n",
                 folder, provider->name, (int)(15 - strlen(provider->name)), "");
     envelope_unref(payload);
     buf_free(&config);
@@ -254,9 +262,12 @@ const struct cli_verb verb_init = {
     .summary = "writes a configuration, a key module with its spec, and a signed request, ready to try",
     .help = "usage: lanegate init --source stripe|github|shopify [DIR]\n"
             "\n"
-            "Writes into DIR (default: here) what works at once: config.lua with a source of that provider and one ordered\n"
-            "sink, lua/keys/NAME.lua with its key function, spec/keys with the function's spec and real payloads,\n"
-            "sample.http with a signed request, and send-sample, which signs and posts it anew. No file is written over.\n"
+            "Writes into DIR (default: here) what works at once: config.lua with a source of that provider "
+            "and one ordered\n"
+            "sink, lua/keys/NAME.lua with its key function, spec/keys with the function's spec and real "
+            "payloads,\n"
+            "sample.http with a signed request, and send-sample, which signs and posts it anew. No file is "
+            "written over.\n"
             "\n"
             "  --source NAME   stripe, github or shopify\n"
             "\n"

@@ -1,4 +1,5 @@
-/* lanegate key: which lane would this hook take, and why? And the same of all that is stored (key_history.c). */
+/* lanegate key: which lane would this hook take, and why? And the same of all that is stored (key_history.c).
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +23,8 @@ static int read_stream(FILE *file, const char *name, struct buf *out)
         buf_put(out, chunk, n);
     if (!ferror(file) && !out->overflow)
         return CLI_OK;
-    fprintf(stderr, "lanegate key: can't read %s: %s\n", name, out->overflow ? "it is too large" : strerror(errno));
+    fprintf(stderr, "lanegate key: can't read %s: %s\n", name,
+            out->overflow ? "it is too large" : strerror(errno));
     return CLI_FAILED;
 }
 
@@ -32,8 +34,8 @@ static int hook_of_file(const char *path, const char *source, struct envelope **
     bool piped = strcmp(path, "-") == 0;
     FILE *file = piped ? stdin : fopen(path, "rb");
     if (!file)
-        return cli_usage(&verb_key, "can't read %s: %s (a hook is a file with a raw request, an id, or -)", path,
-                         strerror(errno));
+        return cli_usage(&verb_key, "can't read %s: %s (a hook is a file with a raw request, an id, or -)",
+                         path, strerror(errno));
     struct buf raw = {0};
     struct error err;
     int code = read_stream(file, piped ? "the standard input" : path, &raw);
@@ -68,7 +70,7 @@ static int hook_of_id(const char *id, const struct client_where *where, struct e
 
 static const char *lane_word(const struct order_lane *lane)
 {
-    return lane->filtered           ? "filtered: the sink's `only` leaves it out"
+    return lane->filtered            ? "filtered: the sink's `only` leaves it out"
            : lane->unordered_by_word ? "unordered: it takes no lane"
            : !lane->key.at           ? "keyless: it shares one lane with all that have no key"
                                      : "";
@@ -132,7 +134,8 @@ static void print_json(const struct key_subject *subject, const struct key_findi
     buf_free(&out);
 }
 
-static int show_one(const struct key_subject *subject, const char *hook, const struct client_where *where, bool json)
+static int show_one(const struct key_subject *subject, const char *hook, const struct client_where *where,
+                    bool json)
 {
     struct envelope *envelope = NULL;
     struct uuid id;
@@ -206,12 +209,16 @@ const struct cli_verb verb_key = {
         "usage: lanegate key --source S [--sink N] [--hook FILE|ID|-] [--key KEY] [options]\n"
         "       lanegate key --source S [--sink N] --history 7d [--key KEY] [--fail-if BOUNDS] [options]\n"
         "\n"
-        "Shows key, lane, reason and cost of one hook: a file with a raw request (as hooks show --raw prints it), the\n"
-        "id of a stored one, or the standard input. A script is called in two fresh states and in a used one; when its\n"
+        "Shows key, lane, reason and cost of one hook: a file with a raw request (as hooks show --raw prints "
+        "it), the\n"
+        "id of a stored one, or the standard input. A script is called in two fresh states and in a used "
+        "one; when its\n"
         "answers differ it is nondeterministic, and that, an error or a broken budget is exit code 1.\n"
         "\n"
-        "With --history it takes every stored hook of the source, asked of the running gateway and resolved here, and\n"
-        "says how many lanes they make, the largest ones, what has no key and why, what it cost, and how many hooks\n"
+        "With --history it takes every stored hook of the source, asked of the running gateway and resolved "
+        "here, and\n"
+        "says how many lanes they make, the largest ones, what has no key and why, what it cost, and how "
+        "many hooks\n"
         "would be in another lane than the one they were given.\n"
         "\n"
         "  --source NAME    the source\n"
@@ -221,8 +228,10 @@ const struct cli_verb verb_key = {
         "                   --key '{ json = \"data.object.customer\" }'\n"
         "  --history AGE    hooks received since then: 24h, 7d\n"
         "  --limit N        at most the newest N of them (100000)\n"
-        "  --fail-if TEXT   exit code 1 when a bound is passed: 'missing>1% or largest>20%'. Names: missing,\n"
-        "                   largest (hooks in the largest lane), unordered, changed, errors, breaches, lanes\n"
+        "  --fail-if TEXT   exit code 1 when a bound is passed: 'missing>1% or largest>20%'. Names: "
+        "missing,\n"
+        "                   largest (hooks in the largest lane), unordered, changed, errors, breaches, "
+        "lanes\n"
         "  --json           one document\n" CLIENT_HELP "\n"
         "example:\n"
         "  lanegate hooks show --raw ID | lanegate key --source shop --sink regions\n"

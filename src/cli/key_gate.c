@@ -27,10 +27,11 @@ static const struct {
 
 static enum status bad_term(struct error *err, const char *term)
 {
-    return error_set(err, STATUS_INVALID,
-                     "expected terms like \"missing>1%%\" joined by \"or\", of missing, largest, unordered, changed, "
-                     "errors, breaches or lanes, with > >= < or <=; got \"%s\"",
-                     term);
+    return error_set(
+        err, STATUS_INVALID,
+        "expected terms like \"missing>1%%\" joined by \"or\", of missing, largest, unordered, changed, "
+        "errors, breaches or lanes, with > >= < or <=; got \"%s\"",
+        term);
 }
 
 static bool read_term(struct term *term)

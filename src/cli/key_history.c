@@ -173,7 +173,8 @@ static void sum_up(struct tally *tally)
     if (tally->takes.len)
         qsort(tally->takes.at, tally->takes.len, sizeof tally->takes.at[0], by_lane);
     for (size_t i = 0, end; i < tally->takes.len; i = end) {
-        for (end = i + 1; end < tally->takes.len && by_lane(&tally->takes.at[i], &tally->takes.at[end]) == 0; end++)
+        for (end = i + 1; end < tally->takes.len && by_lane(&tally->takes.at[i], &tally->takes.at[end]) == 0;
+             end++)
             ;
         tally->counts.lanes++;
         note_lane(tally, tally->takes.at[i].key, end - i);
@@ -201,16 +202,18 @@ static void print_text(const struct tally *tally)
     printf("lanes      %.0f\n", counts->lanes);
     for (size_t i = 0; i < KEY_HISTORY_LARGEST && tally->largest[i].count; i++)
         printf("%s %6zu  %5.1f%%  %s\n", i ? "          " : "largest   ", tally->largest[i].count,
-               share(tally, (double)tally->largest[i].count), tally->largest[i].key ? tally->largest[i].key : "(keyless)");
+               share(tally, (double)tally->largest[i].count),
+               tally->largest[i].key ? tally->largest[i].key : "(keyless)");
     printf("missing    %.0f (%.1f%%)", counts->missing, share(tally, counts->missing));
     for (int reason = MISSING_NOTHING + 1; reason < MISSING_REASON_COUNT; reason++)
         if (tally->missing[reason])
             printf("  %s %zu", missing_reason_name((enum missing_reason)reason), tally->missing[reason]);
     printf("\nunordered  %.0f (%.1f%%)\n", counts->unordered, share(tally, counts->unordered));
     if (tally->times_ns.len)
-        printf("cost       p50 %.1f us, p99 %.1f us a call, counted exactly\n", (double)percentile(tally, 50) / 1000,
-               (double)percentile(tally, 99) / 1000);
-    printf("changed    %.0f of %zu would be in another lane than they were given\n", counts->changed, tally->compared);
+        printf("cost       p50 %.1f us, p99 %.1f us a call, counted exactly\n",
+               (double)percentile(tally, 50) / 1000, (double)percentile(tally, 99) / 1000);
+    printf("changed    %.0f of %zu would be in another lane than they were given\n", counts->changed,
+           tally->compared);
     fflush(stdout);
     if (tally->trouble) {
         print_harmless(stderr, tally->trouble);

@@ -37,7 +37,8 @@ static int find_sink(struct key_subject *subject, const char *name, bool propose
         fprintf(stderr, "lanegate key: which sink? --sink NAME: the source \"%s\" has %zu ordered ones\n",
                 source->name, ordered);
     else if (!source->sinks[found].order.ordered && !proposed)
-        fprintf(stderr, "lanegate key: the sink \"%s/%s\" is not ordered: it has no lanes\n", source->name, name);
+        fprintf(stderr, "lanegate key: the sink \"%s/%s\" is not ordered: it has no lanes\n", source->name,
+                name);
     else
         return CLI_OK;
     return CLI_USAGE;
@@ -97,7 +98,8 @@ static void put_scripts(struct buf *out, const struct value *scripts)
     buf_puts(out, "{ ");
     for (size_t i = 0; i < scripts->len; i++) {
         buf_putf(out, "%s = ", scripts->names[i].at);
-        char *whole = strcmp(scripts->names[i].at, "path") == 0 ? realpath(scripts->items[i].string.at, NULL) : NULL;
+        char *whole =
+            strcmp(scripts->names[i].at, "path") == 0 ? realpath(scripts->items[i].string.at, NULL) : NULL;
         if (whole)
             put_quoted(out, bytes_str(whole));
         else

@@ -21,7 +21,8 @@ static char *find_library(void)
         *slash = 0;
     static const char *const places[] = {"lib/lanegate", "../lib/lanegate"};
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        char *folder = mem_format("%s/%s", self, places[i]), *file = mem_format("%s/lanegate/testing.lua", folder);
+        char *folder = mem_format("%s/%s", self, places[i]),
+             *file = mem_format("%s/lanegate/testing.lua", folder);
         bool there = access(file, R_OK) == 0;
         free(file);
         if (there)
@@ -29,7 +30,8 @@ static char *find_library(void)
         free(folder);
     }
     fprintf(stderr,
-            "lanegate spec: lanegate/testing.lua is in neither %s/lib/lanegate nor %s/../lib/lanegate: it belongs to "
+            "lanegate spec: lanegate/testing.lua is in neither %s/lib/lanegate nor %s/../lib/lanegate: it "
+            "belongs to "
             "the package and to a build from source; copy it with the binary\n",
             self, self);
     return NULL;
@@ -64,7 +66,8 @@ static int run_busted(const char *const *targets, size_t count, const char *name
         words[n++] = mem_format("%s", targets[i]);
     fflush(stdout);
     execvp(words[0], words);
-    fprintf(stderr, "lanegate spec: can't start busted: %s; on Debian it is in lua-busted, LuaJIT in luajit2\n",
+    fprintf(stderr,
+            "lanegate spec: can't start busted: %s; on Debian it is in lua-busted, LuaJIT in luajit2\n",
             strerror(errno));
     for (size_t i = 0; i < n; i++)
         free(words[i]);
@@ -95,7 +98,8 @@ static int run(int argc, char **argv)
     if (!library)
         return CLI_FAILED;
 
-    char *lua_path = path_with("LUA_PATH", library, ".lua"), *lua_cpath = path_with("LUA_CPATH", library, ".so");
+    char *lua_path = path_with("LUA_PATH", library, ".lua"),
+         *lua_cpath = path_with("LUA_CPATH", library, ".so");
     if (paths) {
         print_paths(lua_path, lua_cpath);
     } else {
@@ -121,7 +125,8 @@ const struct cli_verb verb_spec = {
             "\n"
             "Runs busted under LuaJIT on files named *_spec.lua in DIR (default: spec). In them,\n"
             "  local t = require \"lanegate.testing\"\n"
-            "gives t.hook, t.fixture, t.key, t.lanes, t.budget, and assertions about lanes. Modules of keys are looked\n"
+            "gives t.hook, t.fixture, t.key, t.lanes, t.budget, and assertions about lanes. Modules of keys "
+            "are looked\n"
             "for in the folder lua of the working directory.\n"
             "\n"
             "  --scripts DIR   where modules of keys are, as scripts.path says it\n"
@@ -130,6 +135,7 @@ const struct cli_verb verb_spec = {
             "                  eval \"$(lanegate spec --paths)\"; busted --lua=luajit spec\n"
             "  --json          busted's JSON\n"
             "\n"
-            "Exit code 0 when all of them hold. busted and LuaJIT have to be there: on Debian, lua-busted and luajit2.\n",
+            "Exit code 0 when all of them hold. busted and LuaJIT have to be there: on Debian, lua-busted "
+            "and luajit2.\n",
     .run = run,
 };

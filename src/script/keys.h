@@ -111,6 +111,12 @@ void scripts_try(struct scripts *scripts, const struct key_spec *spec, const str
 void scripts_probe(struct scripts *scripts, const struct key_spec *spec, const struct envelope *envelope,
                    struct arena *arena, struct script_result *out);
 
+/* For a key of any form: what its scripts used, added up over those that `first` asks, in its order, until
+ * one gives a key (or "unordered"); with the words of the last that had any. `probe`: each as scripts_probe
+ * does. False, and a cost of nothing, when there is no script in it (then `scripts` may be NULL). */
+bool scripts_explain(struct scripts *scripts, const struct key_spec *key, const struct envelope *envelope,
+                     struct arena *arena, bool probe, struct script_result *out);
+
 /* A verifier, function(hook, args...): true, or false and a reason (at most 64 bytes of [a-z0-9_]; anything
  * else is given as "failed"). An error, a breach or another type is false too, with the reason script_error,
  * script_breach or script_type. Metered. `reason` lives as long as `arena`. */

@@ -238,8 +238,8 @@ static struct envelope stored_form(const struct config_source *source, const str
     return seen;
 }
 
-/* resolve(config, source, hook) -> a list with one table a sink: sink, ordered, filtered, key, lane, reason, error,
- * nondeterministic. */
+/* resolve(config, source, hook) -> a list with one table a sink: sink, ordered, filtered, key, lane, reason,
+ * error, nondeterministic. */
 static int resolve(lua_State *L)
 {
     const struct config *config = config_at(L, 1);
@@ -300,8 +300,8 @@ static void make_type(lua_State *L, const char *name, lua_CFunction gc)
 
 __attribute__((visibility("default"))) int luaopen_lanegate_testing_core(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"load", load}, {"hook", hook}, {"raw", raw}, {"resolve", resolve}, {"budget", budget}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"load", load},       {"hook", hook},     {"raw", raw},
+                                         {"resolve", resolve}, {"budget", budget}, {NULL, NULL}};
     make_type(L, CONFIG, config_gc);
     make_type(L, ENVELOPE, envelope_gc);
     lua_newtable(L);

@@ -23,6 +23,8 @@ target_compile_definitions(lg_flags INTERFACE _GNU_SOURCE LANEGATE_VERSION="${PR
 target_compile_options(lg_flags INTERFACE
   -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Wundef
   -Wwrite-strings -Wold-style-definition -fno-omit-frame-pointer -fno-strict-aliasing)
+# Everything can go into lanegate.testing, a shared object; nothing in it is to be seen or replaced from outside.
+target_compile_options(lg_flags INTERFACE -fPIC -fvisibility=hidden -fno-semantic-interposition)
 target_link_libraries(lg_flags INTERFACE Threads::Threads)
 if(LANEGATE_SANITIZE STREQUAL "address")
   target_compile_options(lg_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all)
