@@ -157,7 +157,8 @@ end
 local VERIFIED = { ["nil"] = "skipped", ["true"] = "ok", ["false"] = "failed" }
 
 ---A hook, as one that arrived. What is left out is as in the simplest request.
----@param parts table headers (a map, or a list of {name, value}), body or json, and id, tenant, source, method, path, query, content_type, received_at (unix ms), remote_ip, verified
+---@param parts table headers (a map, or a list of {name, value}), body or json, and id, tenant, source, method, path, query,
+---content_type, received_at (unix ms), remote_ip, verified
 ---@return userdata hook
 function testing.hook(parts)
   assert(type(parts) == "table", "t.hook: expected a table, got a " .. type(parts))
@@ -239,8 +240,8 @@ local function lane_of(spec, hook)
   return resolve(config_of(spec), "spec", hook)[1]
 end
 
----The lane a hook takes under a key: { key, lane (32 hex digits), reason (why there is no key), error (what a script said) }. `lane`
----is nil when the hook takes none (lanegate.unordered).
+---The lane a hook takes under a key: { key, lane (32 hex digits), reason (why there is no key), error (what a script said) }.
+---`lane` is nil when the hook takes none (lanegate.unordered).
 ---@param spec table any ordering key
 ---@param hook userdata
 ---@return table
@@ -248,9 +249,9 @@ function testing.lane(spec, hook)
   return guarded(lane_of, spec, hook)
 end
 
----The key of a hook, or nil and why there is none: a reason of the metric lane_key_missing, or "unordered". A key over 128 bytes is
----given as it is stamped: "sha256:" and hex.
----@param spec table any ordering key: { header = }, { json = }, { lua =, call =, args = }, { "module", "function", { } }, { first = { } }
+---The key of a hook, or nil and why there is none: a reason of the metric lane_key_missing, or "unordered". A key over 128
+---bytes is given as it is stamped: "sha256:" and hex.
+---@param spec table any ordering key: { header = }, { json = }, { lua =, call =, args = }, { first = { } }
 ---@param hook userdata
 ---@return string? key
 ---@return string? reason

@@ -20,6 +20,7 @@ describe("keys.github", function()
   it("keeps branches apart", function()
     local key = { "keys.github", "by_branch" }
     assert.lane("codertocat/hello-world@main", key, push)
-    assert.other_lane(push, t.hook { json = { ref = "refs/heads/next", repository = { full_name = "codertocat/hello-world" } } }, key)
+    local next_branch = t.hook { json = { ref = "refs/heads/next", repository = { full_name = "codertocat/hello-world" } } }
+    assert.other_lane(push, next_branch, key)
   end)
 end)

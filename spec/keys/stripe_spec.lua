@@ -22,7 +22,9 @@ describe("keys.stripe.by_customer", function()
   end)
 
   it("keeps customers apart", function()
-    local function charge(customer) return t.hook { json = { data = { object = { object = "charge", customer = customer } } } } end
+    local function charge(customer)
+      return t.hook { json = { data = { object = { object = "charge", customer = customer } } } }
+    end
     assert.other_lane(charge "cus_1", charge "cus_2", key)
   end)
 end)

@@ -26,14 +26,15 @@ local may_see = {
   admin = "envelope json metrics events http order store deliver lanes",
   gateway = "envelope json metrics events http verify order store deliver ingest lanes script config admin",
   cli = "envelope json metrics http verify order store deliver lanes script config gateway",
+  testing = "envelope json metrics http verify order store deliver lanes script config",
 }
 
 -- A library's header, and where it may be included: rooms, or single files.
 local third_party = {
   { "^h2o[./]", "http" },
   { "^sqlite3", "store" },
-  { "^lua", "script" },
-  { "^lauxlib%.h$", "script" },
+  { "^lua", "script testing" },
+  { "^lauxlib%.h$", "script testing" },
   { "^jansson", "json/tree.h" },
   { "^curl/", "deliver cli" },
   { "^openssl/", "util verify http deliver" },
@@ -159,7 +160,7 @@ end
 
 local function needs_of(tree, room)
   local cmake = tree.text["src/" .. room .. "/CMakeLists.txt"] or ""
-  local call = cmake:gsub("#[^\n]*", ""):match("room%s*%((.-)%)") or ""
+  local call = cmake:gsub("#[^\n]*", ""):match("room[%l_]*%s*%((.-)%)") or ""
   return set(call:match("NEEDS%s+([%l_%s]+)") or "")
 end
 

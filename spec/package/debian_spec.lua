@@ -25,7 +25,8 @@ describe("the Debian package", function()
   it("holds the program, its service, its pages and its configuration", function()
     if needs_tools() then return end
     local list = output("dpkg-deb", "--contents", file)
-    for _, path in ipairs { "./usr/bin/lanegate", "./usr/lib/systemd/system/lanegate.service", "./etc/lanegate/config.lua",
+    for _, path in ipairs { "./usr/bin/lanegate", "./usr/lib/lanegate/lanegate/testing.lua",
+      "./usr/lib/lanegate/lanegate/testing_core.so", "./usr/lib/systemd/system/lanegate.service", "./etc/lanegate/config.lua",
       "./usr/share/man/man1/lanegate.1", "./usr/share/man/man1/lanegate-dlq.1",
       "./usr/share/bash-completion/completions/lanegate", "./usr/share/zsh/vendor-completions/_lanegate",
       "./usr/share/fish/vendor_completions.d/lanegate.fish", "./usr/share/doc/lanegate/copyright",

@@ -61,6 +61,19 @@ function(room NAME)
   endforeach()
 endfunction()
 
+# A room that is loaded by another program: a shared object FILE.so in FOLDER, with what it NEEDS linked in.
+function(room_module NAME)
+  cmake_parse_arguments(ARG "" "FILE;FOLDER" "SOURCES;NEEDS;LIBS" ${ARGN})
+  add_library(lanegate_${NAME} MODULE ${ARG_SOURCES})
+  set_target_properties(lanegate_${NAME} PROPERTIES PREFIX "" OUTPUT_NAME ${ARG_FILE} LIBRARY_OUTPUT_DIRECTORY ${ARG_FOLDER})
+  target_link_libraries(lanegate_${NAME} PRIVATE lg_flags ${ARG_LIBS})
+  foreach(seen util ${ARG_NEEDS})
+    room_door(${seen} door)
+    target_include_directories(lanegate_${NAME} PRIVATE ${door})
+    target_link_libraries(lanegate_${NAME} PRIVATE lg_${seen})
+  endforeach()
+endfunction()
+
 # How long a test may take, in seconds. The thread sanitizer makes everything five to fifteen times slower.
 set(LANEGATE_TEST_TIMEOUT 300)
 if(LANEGATE_SANITIZE STREQUAL "thread")
