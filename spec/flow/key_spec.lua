@@ -131,9 +131,9 @@ it("has another", function() assert.lane("8", { header = "x" }, t.hook { headers
     code, out = in_folder(dir, "spec")
     assert.equal(1, code)
     assert.truthy(out:find('expected the lane of key "8", got the lane of key "7"', 1, true), out)
-    code, _, err = lanegate("spec", dir .. "/nowhere")
-    assert.equal(2, code)
-    assert.truthy(err:find("nowhere", 1, true))
+    local refused, _, said = lanegate("spec", dir .. "/nowhere")
+    assert.equal(2, refused)
+    assert.truthy(said:find("nowhere", 1, true))
   end)
 
   it("says what to do under another Lua", function()
