@@ -7,7 +7,8 @@ local guide = process.read_file "../lua/README.md" or process.read_file "lua/REA
 local function samples()
   local found = {}
   for block in guide:gmatch "```lua\n(.-)```" do
-    found[#found + 1] = { path = assert(block:match "^%-%- ([%w_/.]+)\n", "a sample without a file's name:\n" .. block), text = block }
+    local path = assert(block:match "^%-%- ([%w_/.]+)\n", "a sample without a file's name:\n" .. block)
+    found[#found + 1] = { path = path, text = block }
   end
   return found
 end
