@@ -112,7 +112,7 @@ enum status deliver_open(const struct deliver_options *options, struct deliver *
     CHECK(pthread_mutex_init(&deliver->gate, NULL) == 0);
 
     for (; deliver->threads < options->threads; deliver->threads++) {
-        enum status status = loop_open(deliver->threads, &deliver->loops[deliver->threads], err);
+        enum status status = loop_open(deliver, deliver->threads, &deliver->loops[deliver->threads], err);
         if (status != STATUS_OK) {
             deliver_close(deliver);
             return status;
@@ -120,6 +120,14 @@ enum status deliver_open(const struct deliver_options *options, struct deliver *
     }
     *out = deliver;
     return STATUS_OK;
+}
+
+void deliver_on_round(struct deliver *deliver, deliver_round round, void *ctx)
+{
+    CHECK(!atomic_load(&deliver->has_round));
+    deliver->round = round;
+    deliver->round_ctx = ctx;
+    atomic_store_explicit(&deliver->has_round, true, memory_order_release);
 }
 
 void deliver_stop(struct deliver *deliver, int64_t deadline_ms)

@@ -15,6 +15,13 @@ struct deliver_options {
 };
 
 enum status deliver_open(const struct deliver_options *options, struct deliver **out, struct error *err);
+/* `round` is called on each loop's thread at the end of each of its rounds, behind the done() of every
+ * attempt that ended in it; several loops may call it at the same time. It must not block. What it gives to
+ * deliver_start begins without a change of thread, as far as it falls to the loop that called: that is what
+ * it is for. Once, before the first deliver_start; called until deliver_stop has returned and never after it.
+ */
+typedef void (*deliver_round)(void *ctx);
+void deliver_on_round(struct deliver *deliver, deliver_round round, void *ctx);
 /* New rules, copied. Any thread. They hold for every request that is sent from now on, also on a connection
  * that is open already; sinks that they refuse stay open and give outcomes of class config. */
 void deliver_set_egress(struct deliver *deliver, const struct egress_rules *rules);

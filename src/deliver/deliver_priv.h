@@ -19,6 +19,9 @@ struct egress_copy {
 struct deliver {
     struct egress_copy *_Atomic egress;
     struct metrics *metrics;
+    deliver_round round; /* written once, before has_round */
+    void *round_ctx;
+    atomic_bool has_round;
     unsigned threads;
     struct loop **loops;
     atomic_uint next; /* where the next batch begins */

@@ -23,22 +23,35 @@ enum {
 
 struct loop {
     unsigned index;
+    struct deliver *deliver;
     pthread_t thread;
     CURLM *multi;
     int epoll, wake;
     struct inbox inbox;  /* of attempts */
     struct list running; /* of loop_transfer */
     int64_t timer_us;    /* when curl wants to be called; 0: never */
+    bool again;          /* something was posted from this very thread: look before sleeping */
     atomic_bool stopping;
     _Atomic int64_t deadline_ms; /* set before stopping */
 };
 
-static void on_wake(void *ctx)
+static _Thread_local const struct loop *own; /* the loop that this thread is */
+
+static void ring(struct loop *loop)
 {
-    struct loop *loop = ctx;
     uint64_t one = 1;
     while (write(loop->wake, &one, sizeof one) < 0 && errno == EINTR)
         ;
+}
+
+/* What is posted at the end of a round, on the loop's own thread, needs no bell. */
+static void on_wake(void *ctx)
+{
+    struct loop *loop = ctx;
+    if (own == loop)
+        loop->again = true;
+    else
+        ring(loop);
 }
 
 /* `known`: it should be in epoll already. The number of a socket may have been given to another one since, so
@@ -84,6 +97,8 @@ static int on_timer(CURLM *multi, long timeout_ms, void *ctx)
 
 static int wait_ms(const struct loop *loop)
 {
+    if (loop->again)
+        return 0;
     int64_t now_us = clock_mono_us(), until_us = loop->timer_us;
     if (loop->stopping) {
         int64_t deadline_us = loop->deadline_ms * 1000;
@@ -166,23 +181,30 @@ static void abort_running(struct loop *loop)
                      CURLE_ABORTED_BY_CALLBACK);
 }
 
+static void end_round(struct deliver *deliver)
+{
+    if (atomic_load_explicit(&deliver->has_round, memory_order_acquire))
+        deliver->round(deliver->round_ctx);
+}
+
 static void *loop_main(void *ctx)
 {
     struct loop *loop = ctx;
     struct epoll_event events[EVENTS_MAX];
+    own = loop;
     for (;;) {
         int n = epoll_wait(loop->epoll, events, EVENTS_MAX, wait_ms(loop));
+        loop->again = false;
         for (int i = 0; i < n; i++)
             take_event(loop, &events[i]);
         bool stopping = loop->stopping; /* before the inbox is emptied: nothing is posted behind it */
         start_posted(loop);
         run_timer(loop);
         collect_finished(loop);
-        if (!stopping)
-            continue;
-        if (clock_mono_ms() >= loop->deadline_ms)
+        if (stopping && clock_mono_ms() >= loop->deadline_ms)
             abort_running(loop);
-        if (list_empty(&loop->running))
+        end_round(loop->deliver);
+        if (stopping && list_empty(&loop->running))
             return NULL;
     }
 }
@@ -202,9 +224,10 @@ static enum status start_thread(struct loop *loop, struct error *err)
     return STATUS_OK;
 }
 
-enum status loop_open(unsigned index, struct loop **out, struct error *err)
+enum status loop_open(struct deliver *deliver, unsigned index, struct loop **out, struct error *err)
 {
     struct loop *loop = mem_zalloc(sizeof *loop);
+    loop->deliver = deliver;
     loop->index = index;
     list_init(&loop->running);
     inbox_init(&loop->inbox, on_wake, loop);
@@ -249,7 +272,7 @@ void loop_stop(struct loop *loop, int64_t deadline_ms)
 {
     loop->deadline_ms = deadline_ms;
     loop->stopping = true;
-    on_wake(loop);
+    ring(loop);
 }
 
 void loop_join(struct loop *loop)

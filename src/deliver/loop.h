@@ -15,8 +15,10 @@ struct loop_transfer {
     void (*finished)(struct loop_transfer *transfer, CURLcode code);
 };
 
-enum status loop_open(unsigned index, struct loop **out, struct error *err);
-/* Any thread: attempts are started through their sink's type. */
+/* Its thread runs from here on. `deliver` outlives it. */
+enum status loop_open(struct deliver *deliver, unsigned index, struct loop **out, struct error *err);
+/* Any thread: attempts are started through their sink's type. From the loop's own thread they begin in its
+ * next round, which follows at once. */
 void loop_post(struct loop *loop, struct list *attempts);
 /* On the loop's thread, from a sink's start(). */
 void loop_run(struct loop *loop, struct loop_transfer *transfer);

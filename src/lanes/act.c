@@ -298,8 +298,7 @@ static enum sched_answer move(struct lanes *lanes, uint32_t sink, const struct l
         return answer;
     forget_parcel(lanes, row->seq, sink);
     struct list before = LIST_INIT(before); /* what is said of the old lane is durable first */
-    tell_actions(lanes, NULL, &before);
-    store_changes(lanes->options.store, &before);
+    lanes_tell(lanes, &before);
     struct store_lane_move stored = {
         .seq = row->seq, .sink = sink, .ordered = row->to_ordered, .key = row->key};
     memcpy(stored.lane, row->to, sizeof stored.lane);
@@ -396,9 +395,7 @@ void acts_run(struct lanes *lanes)
         struct command *command = LIST_OWNER(node, struct command, node);
         command->run(lanes, command);
     }
-    tell_actions(lanes, NULL, &changes);
-    if (!list_empty(&changes))
-        store_changes(lanes->options.store, &changes);
+    lanes_tell(lanes, &changes);
     lanes->expiry.given = store_given(lanes->options.store);
     lanes->dirty = true;
     pthread_mutex_lock(&lanes->act_lock);

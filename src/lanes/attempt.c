@@ -4,52 +4,21 @@
 
 #include "lanes/lanes_priv.h"
 #include "util/clock.h"
-#include "util/log.h"
 #include "util/mem.h"
 
-enum { UNREADABLE_RETRY_MS = 1000 };
-
-/* What a row needs on its way out: the envelope (a reference) and its key. */
-struct load {
-    struct envelope *envelope;
-    struct buf key;
-    bool has_key, found;
-};
-
-static bool take_key(void *ctx, const struct store_row_view *row)
-{
-    struct load *load = ctx;
-    load->found = true;
-    load->has_key = row->key.at != NULL;
-    buf_putb(&load->key, row->key);
-    return false;
-}
-
-static enum status load_from_store(struct lanes *lanes, const struct sched_start *start, struct load *load)
-{
-    enum status status = store_read_hook(lanes->reader, start->seq, &load->envelope);
-    if (status != STATUS_OK || !start->place.ordered)
-        return status;
-    status = store_row_of(lanes->reader, start->seq, start->place.sink, take_key, load);
-    return status == STATUS_OK && !load->found ? STATUS_NOT_FOUND : status;
-}
-
-static enum status load_row(struct lanes *lanes, const struct sched_start *start, struct load *load)
+/* False: it is not in memory. */
+static bool load_hot(struct lanes *lanes, const struct sched_start *start, struct load *load)
 {
     struct parcel_row *row = NULL;
     struct parcel *parcel = cache_find(lanes, start->seq, start->place.sink, &row);
-    if (!parcel) {
-        enum status status = load_from_store(lanes, start, load);
-        if (status == STATUS_OK)
-            cache_make_room(lanes, envelope_size(load->envelope));
-        return status;
-    }
+    if (!parcel)
+        return false;
     load->envelope = envelope_ref(parcel->envelope);
     load->has_key = row->has_key;
     if (row->has_key)
         buf_put(&load->key, parcel->keys + row->key_at, row->key_len);
     cache_row_done(lanes, parcel, row);
-    return STATUS_OK;
+    return true;
 }
 
 static struct bytes bytes_keep(struct bytes from)
@@ -60,7 +29,13 @@ static struct bytes bytes_keep(struct bytes from)
     return bytes_of(copy, len);
 }
 
-/* Deliver's thread. */
+void outcomes_came(void *ctx)
+{
+    struct lanes *lanes = ctx;
+    atomic_store(&lanes->outcomes_wait, true);
+}
+
+/* Deliver's thread; the end of its round sees to what lies in the box. */
 static void attempt_done(struct attempt *attempt)
 {
     struct lanes *lanes = attempt->ctx;
@@ -106,7 +81,7 @@ static void share_memory(struct lanes *lanes, uint32_t sink_id, ptrdiff_t bytes)
     }
 }
 
-static struct flight *flight_new(struct lanes *lanes, const struct sched_start *start, struct load *load)
+struct flight *flight_new(struct lanes *lanes, const struct sched_start *start, struct load *load)
 {
     if (start->place.ordered)
         key_for_sink(load);
@@ -136,46 +111,35 @@ static struct flight *flight_new(struct lanes *lanes, const struct sched_start *
     return flight;
 }
 
-/* The hook can't be had: for now (the store has trouble), or ever. */
-static void load_failed(struct lanes *lanes, const struct sched_start *start, enum status status,
-                        struct list *changes)
+void attempts_go(struct lanes *lanes, struct list *attempts)
 {
-    struct sched_time now = lanes_now();
-    if (status == STATUS_NOT_FOUND || status == STATUS_CORRUPT) {
-        log_event(LOG_ERROR, "hook_unreadable", LOG_INT("seq", start->seq),
-                  LOG_STR("status", status_name(status)));
-        sched_give_up(lanes->sched, now, start->run, "unreadable");
-    } else {
-        sched_put_back(lanes->sched, now, start->run, false, UNREADABLE_RETRY_MS);
-    }
-    tell_actions(lanes, NULL, changes);
+    lanes->dirty = true;
+    atomic_store(&lanes->inflight, sched_running(lanes->sched));
+    if (list_empty(attempts))
+        return;
+    lanes->started_ms = clock_mono_ms();
+    deliver_start(lanes->options.deliver, attempts);
 }
 
-void attempts_start(struct lanes *lanes, struct list *changes)
+void attempts_start(struct lanes *lanes)
 {
     struct list attempts = LIST_INIT(attempts);
     struct sched_start start;
+    bool some = false;
     /* While nothing can be written, outcomes would pile up: no attempt starts. */
     lanes->store_away = !store_writes(lanes->options.store);
     while (!lanes->store_away && !atomic_load(&lanes->quiesced) &&
            sched_next_start(lanes->sched, lanes_now(), &start)) {
         struct load load = {0};
-        enum status status = load_row(lanes, &start, &load);
-        if (status == STATUS_OK) {
-            struct flight *flight = flight_new(lanes, &start, &load);
-            list_append(&attempts, &flight->attempt.node);
-        } else {
-            envelope_unref(load.envelope);
-            load_failed(lanes, &start, status, changes);
-        }
+        some = true;
+        if (load_hot(lanes, &start, &load))
+            list_append(&attempts, &flight_new(lanes, &start, &load)->attempt.node);
+        else
+            cold_put(lanes, &start);
         buf_free(&load.key);
-        lanes->dirty = true;
     }
-    atomic_store(&lanes->inflight, sched_running(lanes->sched));
-    if (list_empty(&attempts))
-        return;
-    lanes->started_ms = clock_mono_ms();
-    deliver_start(lanes->options.deliver, &attempts);
+    if (some)
+        attempts_go(lanes, &attempts);
 }
 
 static void attempt_end(struct lanes *lanes, struct flight *flight, struct list *changes)

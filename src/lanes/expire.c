@@ -1,6 +1,9 @@
 /* Dead letters that are older than their sink keeps them are given up, a slice between two turns of the loop.
  * One that holds its lane never is: behind it others wait for a person's word. */
+#include <string.h>
+
 #include "lanes/lanes_priv.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -33,17 +36,42 @@ int64_t expiry_due_ms(const struct lanes *lanes)
     return lanes->expiry.every_ms > 0 ? lanes->expiry.next_ms : INT64_MAX;
 }
 
-static bool drop(void *ctx, const struct store_row_view *row)
+/* What a step found: read without the turn, given up with it. In between nothing brings a dead letter back
+ * but an act, and acts are done on this thread. */
+struct found {
+    size_t len;
+    struct found_row {
+        struct sched_place place;
+        uint64_t seq;
+    } at[DROP_MOST];
+};
+
+static bool find(void *ctx, const struct store_row_view *row)
 {
-    struct lanes *lanes = ctx;
+    struct found *found = ctx;
     if (row->state != ROW_DEAD)
         return true;
-    struct sched_place place = {.sink = row->sink, .tenant = row->tenant, .ordered = row->ordered};
+    CHECK(found->len < DROP_MOST);
+    struct found_row *one = &found->at[found->len++];
+    one->seq = row->seq;
+    one->place = (struct sched_place){.sink = row->sink, .tenant = row->tenant, .ordered = row->ordered};
     if (row->ordered)
-        memcpy(place.lane, row->lane, sizeof place.lane);
-    if (sched_discard(lanes->sched, lanes_now(), &place, row->seq, true) == SCHED_DONE)
-        lanes->expiry.count++;
+        memcpy(one->place.lane, row->lane, sizeof one->place.lane);
     return true;
+}
+
+static void drop(struct lanes *lanes, const struct found *found)
+{
+    struct list changes = LIST_INIT(changes);
+    pthread_mutex_lock(&lanes->turn);
+    for (size_t i = 0; i < found->len; i++)
+        if (sched_discard(lanes->sched, lanes_now(), &found->at[i].place, found->at[i].seq, true) ==
+            SCHED_DONE)
+            lanes->expiry.count++;
+    lanes_tell(lanes, &changes);
+    pthread_mutex_unlock(&lanes->turn);
+    if (found->len > 0)
+        lanes->expiry.given = store_given(lanes->options.store);
 }
 
 /* The next sink that keeps its dead letters for a time only; false when the sweep is over. */
@@ -84,14 +112,10 @@ static bool sweep_over(struct lanes *lanes)
 static bool step(struct lanes *lanes)
 {
     struct expiry *expiry = &lanes->expiry;
-    struct list changes = LIST_INIT(changes);
+    struct found found = {0};
     bool end = false;
-    enum status status = store_walk_dead(lanes->reader, &expiry->filter, LOOK_MOST, drop, lanes, &end);
-    tell_actions(lanes, NULL, &changes);
-    if (!list_empty(&changes)) {
-        store_changes(lanes->options.store, &changes);
-        expiry->given = store_given(lanes->options.store);
-    }
+    enum status status = store_walk_dead(lanes->reader, &expiry->filter, LOOK_MOST, find, &found, &end);
+    drop(lanes, &found);
     if (status != STATUS_OK) /* later, then: nothing is lost but time */
         return sweep_over(lanes);
     if (!end)

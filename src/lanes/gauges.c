@@ -1,5 +1,5 @@
 /* What lookers and scrapes see of the sinks: a copy of the scheduler's running sums, made by the lanes thread
- * now and then. Nobody else touches the scheduler, and nobody scans a lane. */
+ * now and then. No looker touches the scheduler, and nobody scans a lane. */
 #include <string.h>
 
 #include "lanes/lanes_priv.h"

@@ -1,11 +1,9 @@
-/* The lanes thread: one loop that takes what came, lets time pass, starts what may start, and sleeps until
- * the next due time or the next wake. */
+/* The life of the room: opened, rebuilt from the store, fed, stopped. What happens in between is in turn.c.
+ */
 #include "lanes/lanes.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "lanes/lanes_priv.h"
 #include "util/check.h"
@@ -17,16 +15,7 @@
 enum {
     LANE_IDLE_MS = 15 * 60 * 1000, /* an empty lane remembers its last ok that long */
     LANE_COST = 256,               /* bytes, for the share of memory that empty lanes may take */
-    PUBLISH_MS = 20,               /* how far the view of the sinks may be behind */
-    DURABLE_LOOK_MS = 4,           /* while a lane waits for the disk */
-    BEAT_MS = 5000,                /* the loop turns at least that often */
-    STORE_AWAY_MS = 100,           /* and that often while the store can't write */
 };
-
-struct sched_time lanes_now(void)
-{
-    return (struct sched_time){clock_mono_ms(), clock_unix_ms()};
-}
 
 struct sink_entry *lanes_sink_entry(struct lanes *lanes, uint32_t id)
 {
@@ -35,28 +24,24 @@ struct sink_entry *lanes_sink_entry(struct lanes *lanes, uint32_t id)
     return &lanes->sinks.at[lanes->sink_index.at[id]];
 }
 
-/* ---- waking and sleeping ---- */
-
-void lanes_wake(void *ctx)
+/* Full at the bound, open again a tenth below it. What the writer has handed over and nobody has taken yet is
+ * pending too: were it not counted, hooks could come in faster than rows are made of them for ever. */
+void backlog_judge(struct lanes *lanes)
 {
-    struct lanes *lanes = ctx;
-    pthread_mutex_lock(&lanes->wake_lock);
-    bool slept = !lanes->awake;
-    lanes->awake = true;
-    pthread_mutex_unlock(&lanes->wake_lock);
-    if (slept) /* behind the lock: who is woken would only wait for it */
-        pthread_cond_signal(&lanes->wake_cond);
+    size_t most = lanes->options.max_pending_bytes;
+    pthread_mutex_lock(&lanes->gate_lock);
+    size_t used = atomic_load(&lanes->sched_bytes) + atomic_load(&lanes->boxed_bytes);
+    bool full = lanes->backlog_full ? used > most - most / 10 : used > most;
+    if (full != lanes->backlog_full) {
+        lanes->backlog_full = full;
+        store_set_backlog_full(lanes->options.store, full);
+        log_event(full ? LOG_WARN : LOG_INFO, full ? "backlog_full" : "backlog_open", LOG_INT("bytes", used),
+                  LOG_INT("max_bytes", most));
+    }
+    pthread_mutex_unlock(&lanes->gate_lock);
 }
 
-static void sleep_until(struct lanes *lanes, int64_t until_ms)
-{
-    struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
-    pthread_mutex_lock(&lanes->wake_lock);
-    while (!lanes->awake && pthread_cond_timedwait(&lanes->wake_cond, &lanes->wake_lock, &until) != ETIMEDOUT)
-        ;
-    lanes->awake = false;
-    pthread_mutex_unlock(&lanes->wake_lock);
-}
+/* ---- life ---- */
 
 static void cond_open(pthread_cond_t *cond)
 {
@@ -67,122 +52,6 @@ static void cond_open(pthread_cond_t *cond)
     pthread_condattr_destroy(&attr);
 }
 
-/* ---- the loop ---- */
-
-static void take_committed(struct lanes *lanes)
-{
-    struct list parcels = LIST_INIT(parcels);
-    if (!inbox_take(&lanes->committed, &parcels))
-        return;
-    struct sched_time now = lanes_now();
-    for (struct list *node; (node = list_pop(&parcels));) {
-        struct parcel *parcel = LIST_OWNER(node, struct parcel, node);
-        parcel->came_ms = now.mono_ms;
-        lanes->taken += parcel->row_count;
-        for (uint32_t i = 0; i < parcel->row_count; i++) {
-            struct parcel_row *row = &parcel->rows[i];
-            if (lanes_sink_entry(lanes, row->place.sink)) {
-                sched_commit(lanes->sched, now, &row->place, parcel->seq, parcel->received_ms);
-                continue;
-            }
-            row->gone = true;
-            parcel->rows_left--;
-        }
-        cache_add(lanes, parcel);
-    }
-    lanes->dirty = true;
-}
-
-/* Full at the bound, open again a tenth below it. */
-static void watch_backlog(struct lanes *lanes)
-{
-    size_t most = lanes->options.max_pending_bytes, used = sched_memory(lanes->sched);
-    bool full = lanes->backlog_full ? used > most - most / 10 : used > most;
-    if (full == lanes->backlog_full)
-        return;
-    lanes->backlog_full = full;
-    store_set_backlog_full(lanes->options.store, full);
-    log_event(full ? LOG_WARN : LOG_INFO, full ? "backlog_full" : "backlog_open", LOG_INT("bytes", used),
-              LOG_INT("max_bytes", most));
-}
-
-/* Everything said so far was given to the store: when that is durable, lanes go on. */
-static void ask_durable(struct lanes *lanes)
-{
-    if (lanes->durable_asked || !sched_awaits_durable(lanes->sched, &lanes->durable_said))
-        return;
-    lanes->durable_given = store_changes_given(lanes->options.store);
-    lanes->durable_asked = true;
-}
-
-static void hear_durable(struct lanes *lanes)
-{
-    if (!lanes->durable_asked || !store_changes_written(lanes->options.store, lanes->durable_given))
-        return;
-    lanes->durable_asked = false;
-    sched_durable(lanes->sched, lanes_now(), lanes->durable_said);
-}
-
-static int64_t next_turn(struct lanes *lanes)
-{
-    int64_t until_ms = clock_mono_ms() + (lanes->store_away ? STORE_AWAY_MS : BEAT_MS);
-    int64_t due_ms = sched_next_due(lanes->sched);
-    if (due_ms < until_ms)
-        until_ms = due_ms;
-    if (lanes->durable_asked && clock_mono_ms() + DURABLE_LOOK_MS < until_ms)
-        until_ms = clock_mono_ms() + DURABLE_LOOK_MS;
-    if (lanes->dirty && lanes->published_ms + PUBLISH_MS < until_ms)
-        until_ms = lanes->published_ms + PUBLISH_MS;
-    if (expiry_due_ms(lanes) < until_ms)
-        until_ms = expiry_due_ms(lanes);
-    return until_ms;
-}
-
-/* One turn; false when everything is written and the thread may end. */
-static bool turn(struct lanes *lanes)
-{
-    bool last = atomic_load(&lanes->stopping);
-    struct list outcomes = LIST_INIT(outcomes), changes = LIST_INIT(changes);
-    atomic_store(&lanes->beat_ms, clock_mono_ms());
-    take_committed(lanes);
-    sched_tick(lanes->sched, lanes_now());
-    acts_run(lanes);
-    hear_durable(lanes);
-    if (inbox_take(&lanes->outcomes, &outcomes))
-        attempts_end(lanes, &outcomes, &changes);
-    attempts_start(lanes, &changes);
-    tell_actions(lanes, NULL, &changes);
-    if (!list_empty(&changes))
-        store_changes(lanes->options.store, &changes);
-    ask_durable(lanes);
-    watch_backlog(lanes);
-    bool more = snapshot_build(lanes);
-    more |= expiry_turn(lanes);
-    if (lanes->dirty && clock_mono_ms() - lanes->published_ms >= PUBLISH_MS)
-        gauges_publish(lanes);
-    if (last)
-        return false;
-    if (!more)
-        sleep_until(lanes, next_turn(lanes));
-    return true;
-}
-
-static void *run(void *ctx)
-{
-    struct lanes *lanes = ctx;
-    while (turn(lanes))
-        ;
-    acts_close(lanes);
-    gauges_publish(lanes);
-    pthread_mutex_lock(&lanes->look_lock);
-    lanes->over = true;
-    pthread_cond_broadcast(&lanes->look_cond);
-    pthread_mutex_unlock(&lanes->look_lock);
-    return NULL;
-}
-
-/* ---- life ---- */
-
 enum status lanes_open(const struct lanes_options *options, struct lanes **out, struct error *err)
 {
     if (options->concurrency == 0 || options->max_inflight_bytes == 0)
@@ -192,6 +61,7 @@ enum status lanes_open(const struct lanes_options *options, struct lanes **out, 
     lanes->epoch = store_epoch(options->store);
     lanes->over = lanes->acts_closed = true; /* until there is a thread */
     list_init(&lanes->commands);
+    list_init(&lanes->cold);
     struct sched_options rules = {.seed = hash_seed(),
                                   .lane_idle_ms = LANE_IDLE_MS,
                                   .lane_idle_most = options->max_pending_bytes / 4 / LANE_COST,
@@ -206,6 +76,8 @@ enum status lanes_open(const struct lanes_options *options, struct lanes **out, 
         sched_sink_set(lanes->sched, lanes_now(), sink->id, &sink->policy);
     }
     lanes->options.sinks = NULL; /* the caller's; copied above */
+    CHECK(pthread_mutex_init(&lanes->turn, NULL) == 0);
+    CHECK(pthread_mutex_init(&lanes->gate_lock, NULL) == 0);
     CHECK(pthread_mutex_init(&lanes->wake_lock, NULL) == 0);
     CHECK(pthread_mutex_init(&lanes->look_lock, NULL) == 0);
     cond_open(&lanes->wake_cond);
@@ -213,11 +85,12 @@ enum status lanes_open(const struct lanes_options *options, struct lanes **out, 
     CHECK(pthread_mutex_init(&lanes->act_lock, NULL) == 0);
     cond_open(&lanes->act_cond);
     inbox_init(&lanes->committed, lanes_wake, lanes);
-    inbox_init(&lanes->outcomes, lanes_wake, lanes);
+    inbox_init(&lanes->outcomes, outcomes_came, lanes);
     cache_open(&lanes->cache);
     expiry_open(lanes);
     atomic_store(&lanes->beat_ms, clock_mono_ms());
     gauges_open(lanes);
+    deliver_on_round(options->deliver, turn_of_loop, lanes);
     *out = lanes;
     return STATUS_OK;
 }
@@ -274,7 +147,7 @@ enum status lanes_start(struct lanes *lanes, struct error *err)
         return status;
     gauges_publish(lanes);
     lanes->over = lanes->acts_closed = false;
-    if (pthread_create(&lanes->thread, NULL, run, lanes) != 0) {
+    if (pthread_create(&lanes->thread, NULL, turns_run, lanes) != 0) {
         lanes->over = lanes->acts_closed = true;
         store_reader_close(lanes->reader);
         lanes->reader = NULL;
@@ -290,10 +163,12 @@ void lanes_committed(void *ctx, struct store_hook *const *hooks, size_t count)
 {
     struct lanes *lanes = ctx;
     struct list parcels = LIST_INIT(parcels);
+    size_t boxed = 0;
     for (size_t i = 0; i < count; i++) {
         if (hooks[i]->row_count == 0)
             continue;
         struct parcel *parcel = parcel_new(hooks[i]);
+        boxed += parcel->alloc_size;
         atomic_fetch_add(&lanes->came, parcel->row_count);
         size_t size = envelope_size(hooks[i]->envelope) + sizeof *parcel;
         if (atomic_load(&lanes->held_bytes) + atomic_load(&lanes->flight_bytes) + size <=
@@ -304,7 +179,10 @@ void lanes_committed(void *ctx, struct store_hook *const *hooks, size_t count)
         }
         list_append(&parcels, &parcel->node);
     }
+    boxed += atomic_fetch_add(&lanes->boxed_bytes, boxed); /* before they can be taken */
     inbox_put_all(&lanes->committed, &parcels);
+    if (boxed + atomic_load(&lanes->sched_bytes) > lanes->options.max_pending_bytes)
+        backlog_judge(lanes);
 }
 
 void lanes_quiesce(struct lanes *lanes)
@@ -346,6 +224,9 @@ void lanes_close(struct lanes *lanes)
     snapshot_unref(lanes->snapshot);
     snapshot_unref(lanes->building);
     sched_free(lanes->sched);
+    VEC_FREE(&lanes->notices);
+    pthread_mutex_destroy(&lanes->turn);
+    pthread_mutex_destroy(&lanes->gate_lock);
     pthread_cond_destroy(&lanes->wake_cond);
     pthread_cond_destroy(&lanes->look_cond);
     pthread_mutex_destroy(&lanes->wake_lock);

@@ -1,6 +1,19 @@
-/* The thread around the scheduler. Committed hooks and outcomes come in through two boxes, one wake a batch;
- * attempts go to deliver, changes of rows to the store. Everything below belongs to the lanes thread unless
- * it says otherwise. */
+/* What is around the scheduler. Committed hooks and outcomes come in through two boxes; attempts go to
+ * deliver, changes of rows to the store.
+ *
+ * Two kinds of thread move it on, one at a time: whoever holds `turn` (turn.c). The lanes thread waits for
+ * it. A deliver loop only tries, at the end of a round: when another has it, the outcomes stay in their box
+ * and the lanes thread is woken, which empties the box in its next turn. Nothing that may block is done with
+ * the turn held, least of all a read from the store: the reader is the lanes thread's, and is used between
+ * turns.
+ *
+ * Locks are taken in this order: turn; then act_lock, look_lock, gate_lock, wake_lock, a box's, deliver's
+ * gate or one of the store's, none of them inside another but for wake_lock inside look_lock. The writer's
+ * thread and lookers never take the turn.
+ *
+ * The end: lanes_quiesce, so that no turn starts an attempt; deliver_stop, whose loops end their attempts and
+ * hand in the last outcomes; from then on the lanes thread is alone, and lanes_stop has it take one more turn
+ * for what lies in the boxes. lanes_close frees what is left when no thread knows of it any more. */
 #ifndef LANES_LANES_PRIV_H
 #define LANES_LANES_PRIV_H
 
@@ -26,6 +39,7 @@ struct parcel {
     uint64_t seq;
     int64_t received_ms, came_ms; /* unix; monotonic */
     size_t size;                  /* what it is charged with */
+    size_t alloc_size;
     uint32_t row_count, rows_left;
     const char *keys;
     struct parcel_row rows[];
@@ -76,7 +90,20 @@ struct command {
     enum command_state { COMMAND_WAITS, COMMAND_TAKEN, COMMAND_DONE, COMMAND_REFUSED } state;
 };
 
-/* expire.c: dead letters that are older than their sink keeps them */
+/* What the lanes thread has to tell of lanes, with what the store knows of their heads (tell.c). */
+struct notices {
+    struct sched_action *at;
+    size_t len, size;
+};
+
+/* What a row needs on its way out: the envelope (a reference) and its key. */
+struct load {
+    struct envelope *envelope;
+    struct buf key;
+    bool has_key, found;
+};
+
+/* expire.c, the lanes thread's: dead letters that are older than their sink keeps them */
 struct expiry {
     int64_t every_ms; /* 0: no sink has a retention */
     int64_t next_ms;  /* monotonic; the next step, or the next sweep */
@@ -88,16 +115,40 @@ struct expiry {
 };
 
 struct lanes {
+    /* From lanes_open on as they are. */
     struct lanes_options options;
-    VEC(struct sink_entry) sinks;
     VEC(int32_t) sink_index; /* by id; -1: not ours */
-    struct sched *sched;
-    struct store_reader *reader;
     struct uuid epoch;
-    pthread_t thread;
-    bool running;
 
-    struct inbox committed, outcomes; /* any thread puts */
+    pthread_mutex_t turn;
+
+    /* With the turn. */
+    struct sched *sched;
+    VEC(struct sink_entry) sinks; /* of an entry, `is` never changes */
+    struct cache cache;
+    struct list cold; /* starts that the lanes thread reads for: cold.c */
+    struct notices notices;
+    bool durable_asked; /* what lanes wait for behind a row that left without being delivered: one question */
+    uint64_t durable_said, durable_given;
+    bool store_away;      /* it can't write now */
+    bool dirty;           /* the views are behind */
+    uint64_t taken;       /* rows: see `came` */
+    int64_t published_ms; /* monotonic */
+    int64_t started_ms;   /* the last attempt */
+    int64_t turns_at_ms;  /* the lanes thread will, without being woken */
+
+    /* The lanes thread's. */
+    pthread_t thread;
+    bool running; /* whoever starts and stops it */
+    struct store_reader *reader;
+    struct expiry expiry;
+    struct snapshot *building;
+    size_t building_room, cursor;
+
+    struct inbox committed; /* the writer's thread puts; wakes the lanes thread */
+    struct inbox outcomes;  /* loops put, and see to it themselves at the end of their round */
+    atomic_bool outcomes_wait;
+
     pthread_mutex_t wake_lock;
     pthread_cond_t wake_cond; /* monotonic */
     bool awake;               /* under wake_lock */
@@ -108,21 +159,19 @@ struct lanes {
     struct list commands; /* under act_lock, as is acts_closed */
     bool acts_closed;
 
-    /* What lanes wait for behind a row that left without being delivered: one question at a time. */
-    bool durable_asked;
-    uint64_t durable_said, durable_given;
-
-    struct cache cache;
-    atomic_size_t held_bytes;   /* of parcels, in boxes and in the cache; the writer's thread adds */
+    atomic_size_t held_bytes;   /* of parcels, in the box and in the cache; the writer's thread adds */
     atomic_size_t flight_bytes; /* of attempts under way; the writer's thread looks */
     atomic_size_t inflight;
-    bool backlog_full;
-    bool store_away; /* it can't write now */
 
-    /* Rows, since the start: handed over by the writer's thread, taken by this one, in what lookers see. What
-     * lies between is pending too: whoever has an answer finds its hook counted. */
+    pthread_mutex_t gate_lock;
+    bool backlog_full;         /* under gate_lock */
+    atomic_size_t boxed_bytes; /* of all parcels in the box, also of those that hold no envelope */
+    atomic_size_t sched_bytes; /* as of the lanes thread's last turn */
+
+    /* Rows, since the start: handed over by the writer's thread, taken by the lanes thread, in what lookers
+     * see. What lies between is pending too: whoever has an answer finds its hook counted. */
     atomic_uint_least64_t came;
-    uint64_t taken, shown; /* `shown` under look_lock */
+    uint64_t shown; /* under look_lock */
 
     /* For lookers: written by the lanes thread, under look_lock. */
     pthread_mutex_t look_lock;
@@ -133,20 +182,23 @@ struct lanes {
     bool snapshot_wanted, over;
     int64_t stalled_since_ms; /* monotonic: slots are free, work waits, nothing starts; 0: it moves */
     atomic_int_least64_t beat_ms;
-
-    struct expiry expiry;
-
-    bool dirty; /* the views are behind */
-    int64_t published_ms;
-    int64_t started_ms; /* the last attempt */
-    struct snapshot *building;
-    size_t building_room, cursor;
     struct series *pending, *inflight_gauge, *dead;
 };
 
-struct sched_time lanes_now(void);
-void lanes_wake(void *lanes);                                          /* any thread */
+/* "With the turn" unless it says otherwise. */
+
+/* lanes.c */
 struct sink_entry *lanes_sink_entry(struct lanes *lanes, uint32_t id); /* NULL: not ours */
+/* Any thread, without the turn: opens or closes the gate of ingest. */
+void backlog_judge(struct lanes *lanes);
+
+/* turn.c */
+struct sched_time lanes_now(void);
+void lanes_wake(void *lanes); /* any thread: the lanes thread turns soon */
+/* At the end of a deliver loop's round (deliver_on_round). */
+void turn_of_loop(void *lanes);
+/* The lanes thread, until lanes_stop. */
+void *turns_run(void *lanes);
 
 /* cache.c */
 void cache_open(struct cache *cache);
@@ -160,12 +212,30 @@ struct parcel *parcel_new(const struct store_hook *hook);
 void parcel_free(struct lanes *lanes, struct parcel *parcel);
 
 /* attempt.c */
-/* Starts what may start; what came of it is appended to `changes`. */
-void attempts_start(struct lanes *lanes, struct list *changes);
+/* Starts what may start. */
+void attempts_start(struct lanes *lanes);
+/* What came of them is appended to `changes`. */
 void attempts_end(struct lanes *lanes, struct list *outcomes, struct list *changes);
+/* A start and what it needs as an attempt; takes the envelope over, copies the key. */
+struct flight *flight_new(struct lanes *lanes, const struct sched_start *start, struct load *load);
+/* Off they go; the list may be empty. */
+void attempts_go(struct lanes *lanes, struct list *attempts);
+/* The outcomes box was empty and is not any more; any thread. */
+void outcomes_came(void *lanes);
 
-/* tell.c: what the scheduler said, as changes, log lines and counts. `outcome` may be NULL. */
+/* cold.c */
+void cold_put(struct lanes *lanes, const struct sched_start *start);
+/* The lanes thread, without the turn: reads for a while and starts what it read. True: turn again. */
+bool cold_start(struct lanes *lanes);
+
+/* tell.c */
+/* What the scheduler said since, as changes, log lines and counts. `flight` is the one whose outcome it was,
+ * or NULL. */
 void tell_actions(struct lanes *lanes, struct flight *flight, struct list *changes);
+/* The same without an outcome, and the changes go to the store, these behind those in `changes`. */
+void lanes_tell(struct lanes *lanes, struct list *changes);
+/* The lanes thread, without the turn. */
+void notices_tell(struct lanes *lanes);
 
 /* marks.c: breakers and pauses over a restart. In this order: load (before the rows), waived for each row,
  * restore the lanes, VEC_FREE(&marks->all). */
@@ -180,9 +250,9 @@ enum status marks_load(struct marks *marks, struct lanes *lanes, struct sched_ti
 int64_t marks_waived_ms(struct marks *marks, const struct store_owed *row);
 void marks_restore_lanes(struct marks *marks);
 
-/* expire.c */
+/* expire.c: the lanes thread. */
 void expiry_open(struct lanes *lanes);
-/* A step of a sweep, when one is due. True: there is more to do. */
+/* Without the turn: a step of a sweep, when one is due. True: there is more to do. */
 bool expiry_turn(struct lanes *lanes);
 int64_t expiry_due_ms(const struct lanes *lanes);
 

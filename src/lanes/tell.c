@@ -55,6 +55,10 @@ static void count(struct lanes *lanes, struct sink_entry *sink, const struct sch
                     1);
 }
 
+/* ---- notices of lanes ---- */
+
+enum { NOTICES_MAX = 1024 }; /* waiting to be told; what comes beyond is told without what the store knows */
+
 /* The key and the last answer are in the store; whoever is paged wants both. */
 struct blocked {
     char reason[128];
@@ -69,22 +73,46 @@ static bool read_blocked(void *ctx, const struct store_row_view *row)
     return false;
 }
 
-static void tell_lane(struct lanes *lanes, const struct sink_entry *sink, const struct sched_action *action)
+static void tell_lane(struct lanes *lanes, const struct sched_action *action, const struct blocked *what)
 {
     char lane[33];
     hex_encode(action->place.lane, sizeof action->place.lane, lane);
+    const struct lanes_sink *sink = &lanes_sink_entry(lanes, action->place.sink)->is;
     const char *tenant = store_tenant_name(lanes->options.store, action->place.tenant);
     bool blocked = action->kind == ACTION_LANE_BLOCKED;
-    struct blocked what = {0};
-    if (action->seq)
-        store_row_of(lanes->reader, action->seq, action->place.sink, read_blocked, &what);
     log_event(blocked ? LOG_WARN : LOG_INFO, blocked ? "lane_blocked" : "lane_unblocked",
-              LOG_STR("tenant", tenant), LOG_STR("source", sink->is.source), LOG_STR("sink", sink->is.name),
-              LOG_BYTES("key", buf_bytes(&what.key)), LOG_STR("lane", lane), LOG_INT("head_seq", action->seq),
-              LOG_INT("since_ms", action->since_ms), LOG_INT("attempts", action->attempts),
-              LOG_INT("behind", action->behind), LOG_STR("last_error", what.reason));
-    buf_free(&what.key);
+              LOG_STR("tenant", tenant), LOG_STR("source", sink->source), LOG_STR("sink", sink->name),
+              LOG_BYTES("key", buf_bytes(&what->key)), LOG_STR("lane", lane),
+              LOG_INT("head_seq", action->seq), LOG_INT("since_ms", action->since_ms),
+              LOG_INT("attempts", action->attempts), LOG_INT("behind", action->behind),
+              LOG_STR("last_error", what->reason));
 }
+
+static void notice(struct lanes *lanes, const struct sched_action *action)
+{
+    if (lanes->notices.len < NOTICES_MAX)
+        VEC_PUSH(&lanes->notices, *action);
+    else
+        tell_lane(lanes, action, &(struct blocked){0});
+}
+
+void notices_tell(struct lanes *lanes)
+{
+    pthread_mutex_lock(&lanes->turn);
+    struct notices notices = lanes->notices;
+    lanes->notices = (struct notices){0};
+    pthread_mutex_unlock(&lanes->turn);
+    VEC_EACH (action, &notices) {
+        struct blocked what = {0};
+        if (action->seq)
+            store_row_of(lanes->reader, action->seq, action->place.sink, read_blocked, &what);
+        tell_lane(lanes, action, &what);
+        buf_free(&what.key);
+    }
+    VEC_FREE(&notices);
+}
+
+/* ---- everything that was said ---- */
 
 static void tell_breaker(struct lanes *lanes, const struct sink_entry *sink,
                          const struct sched_action *action)
@@ -123,10 +151,17 @@ void tell_actions(struct lanes *lanes, struct flight *flight, struct list *chang
         } else if (action->kind == ACTION_SINK_PAUSE || action->kind == ACTION_LANE_PAUSE) {
             marks_set_pause(lanes, action);
         } else {
-            tell_lane(lanes, sink, action);
+            notice(lanes, action);
         }
     }
     if (count_of > 0)
         lanes->dirty = true;
     sched_actions_done(lanes->sched);
+}
+
+void lanes_tell(struct lanes *lanes, struct list *changes)
+{
+    tell_actions(lanes, NULL, changes);
+    if (!list_empty(changes))
+        store_changes(lanes->options.store, changes);
 }

@@ -210,6 +210,70 @@ static void a_running_attempt_may_finish(void **state)
     rmdir(folder);
 }
 
+/* Attempts one after the other, each begun at the end of the round in which the one before it ended. */
+struct chain {
+    struct deliver *deliver;
+    struct trial *trials;
+    size_t begun, count;
+    pthread_t loop;
+    bool one_thread;
+};
+
+static bool is_over(struct trial *trial)
+{
+    pthread_mutex_lock(&trial->lock);
+    bool ended = trial->ended;
+    pthread_mutex_unlock(&trial->lock);
+    return ended;
+}
+
+static void begin_next(void *ctx)
+{
+    struct chain *chain = ctx;
+    if (chain->begun == chain->count || !is_over(&chain->trials[chain->begun - 1]))
+        return; /* a round in which nothing ended */
+    if (chain->begun == 1)
+        chain->loop = pthread_self();
+    chain->one_thread &= pthread_equal(chain->loop, pthread_self()) != 0;
+    struct list attempts = LIST_INIT(attempts);
+    list_append(&attempts, &chain->trials[chain->begun++].attempt.node);
+    deliver_start(chain->deliver, &attempts);
+}
+
+static void what_a_round_starts_goes_on_without_another_thread(void **state)
+{
+    (void)state;
+    enum { COUNT = 200 };
+    struct receiver *receiver = receiver_open(answer_ok, NULL, NULL);
+    static struct egress_cidr loopback;
+    assert_int_equal(egress_cidr_parse("127.0.0.0/8", &loopback, NULL), STATUS_OK);
+    struct deliver_options options = {
+        .threads = 1, .egress = {.allow_private = &loopback, .allow_count = 1, .allow_http = true}};
+    struct deliver *deliver;
+    struct error err;
+    assert_int_equal(deliver_open(&options, &deliver, &err), STATUS_OK);
+    struct sink *sink = open_http(deliver, receiver);
+    struct trial *trials = mem_zalloc(COUNT * sizeof *trials);
+    for (size_t i = 0; i < COUNT; i++)
+        trial_init(&trials[i], sink, trial_envelope(NULL, 0, BYTES("{}")));
+    struct chain chain = {
+        .deliver = deliver, .trials = trials, .begun = 1, .count = COUNT, .one_thread = true};
+    deliver_on_round(deliver, begin_next, &chain);
+    trial_start(&trials[0], deliver);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_int_equal(trial_wait(&trials[i])->cls, OUTCOME_OK);
+    deliver_stop(deliver, clock_mono_ms() + 5000);
+    assert_true(chain.one_thread);
+    assert_int_equal(chain.begun, COUNT);
+    assert_int_equal(receiver_connections(receiver), 1);
+    for (size_t i = 0; i < COUNT; i++)
+        trial_end(&trials[i]);
+    free(trials);
+    sink_close(sink);
+    deliver_close(deliver);
+    receiver_close(receiver);
+}
+
 static void attempts_are_measured(void **state)
 {
     (void)state;
@@ -283,6 +347,7 @@ int main(void)
         cmocka_unit_test(receivers_that_hang_do_not_hold_up_others),
         cmocka_unit_test(what_comes_after_the_stop_is_turned_away),
         cmocka_unit_test(a_running_attempt_may_finish),
+        cmocka_unit_test(what_a_round_starts_goes_on_without_another_thread),
         cmocka_unit_test(attempts_are_measured),
         cmocka_unit_test(the_log_sink_tells_of_a_hook_but_not_what_is_in_it),
     };

@@ -15,7 +15,7 @@
 
 #include "../deliver/receiver.h"
 #include "deliver/deliver.h"
-#include "lanes/lanes.h"
+#include "lanes/lanes_priv.h"
 #include "store_rig.h"
 #include "util/check.h"
 #include "util/clock.h"
@@ -33,6 +33,7 @@ static uint32_t sink_id;
 static struct lanes_options options;
 static struct sched_policy policy;
 static int64_t dead_retention_ms;
+static bool asleep; /* the lanes thread never starts */
 
 /* Answers by key: the one that is sick gets `sick_answer`; -1 hangs until it is well. */
 static _Atomic(const char *) sick_key;
@@ -94,7 +95,7 @@ static void rise(void)
     options.sink_count = 1;
     options.metrics = metrics = metrics_new();
     CHECK(lanes_open(&options, &lanes, &err) == STATUS_OK);
-    CHECK(lanes_start(lanes, &err) == STATUS_OK);
+    CHECK(asleep || lanes_start(lanes, &err) == STATUS_OK);
     CHECK(store_start(store, &err) == STATUS_OK);
 }
 
@@ -116,6 +117,7 @@ static int setup(void **state)
     (void)state;
     dir = rig_make_dir();
     dead_retention_ms = 0;
+    asleep = false;
     atomic_store(&sick_key, NULL);
     atomic_store(&sick_status, 500);
     receiver = receiver_open(answers, NULL, NULL);
@@ -292,6 +294,49 @@ static void too_much_memory_closes_the_gate_and_a_drained_backlog_opens_it(void 
     assert_true(RIG_WAIT(put("k0") == STATUS_OK));
 }
 
+/* With no room for envelopes, a box that nobody empties was bounded by nothing: commits went on for ever. */
+static void hooks_that_nobody_takes_close_the_gate_too(void **state)
+{
+    (void)state;
+    fall();
+    options.max_inflight_bytes = 1;
+    options.max_pending_bytes = 20000;
+    asleep = true;
+    rise();
+    unsigned taken = 0;
+    enum status status;
+    while ((status = put("k0")) == STATUS_OK && taken < 1000)
+        taken++;
+    assert_int_equal(status, STATUS_BACKLOG_FULL);
+    assert_true(taken > 10);
+    fall();
+    asleep = false;
+    options.max_pending_bytes = 64 << 20;
+    rise();
+    assert_true(RIG_WAIT(receiver_requests(receiver) == taken)); /* and nothing that was taken is lost */
+    assert_int_equal(put("k0"), STATUS_OK);
+}
+
+/* A loop that finds the turn taken goes on with its transfers; what ended on it is seen to by the lanes
+ * thread.
+ */
+static void a_turn_that_another_has_holds_up_no_loop(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 20 };
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        pthread_mutex_lock(&lanes->turn);
+        bool running = sched_running(lanes->sched) > 0;
+        if (running) /* its outcome comes while we have the turn */
+            assert_true(RIG_WAIT(atomic_load(&lanes->outcomes_wait)));
+        pthread_mutex_unlock(&lanes->turn);
+        assert_int_equal(put("k0"), STATUS_OK);
+        assert_int_equal(put("k1"), STATUS_OK);
+    }
+    assert_true(RIG_WAIT(receiver_requests(receiver) == 2 * ROUNDS));
+    check_order(2);
+}
+
 static void lanes_are_listed_by_age_and_by_depth(void **state)
 {
     (void)state;
@@ -389,8 +434,7 @@ static void an_erased_row_leaves_its_lane(void **state)
     assert_int_equal(store_erase(store, 2), STATUS_OK);
     atomic_store(&sick_key, NULL);
     assert_int_equal(lanes_erase(lanes, &rows[0], 1), LANES_DONE); /* and the lane goes on */
-    assert_true(RIG_WAIT(look().pending == 0 && look().running == 0));
-    assert_int_equal(receiver_requests(receiver), 2);
+    assert_true(RIG_WAIT(receiver_requests(receiver) == 2 && look().pending == 0 && look().running == 0));
     assert_string_equal(received_header(receiver_request(receiver, 2), "x-lanegate-seq"), "3");
     struct lanes_row done = row_of(3);
     done.state = ROW_PENDING; /* as it was a moment ago */
@@ -456,6 +500,8 @@ int main(void)
         PLAY(a_hook_that_did_not_fit_into_memory_is_read_back),
         PLAY(a_refused_hook_is_a_dead_letter_and_the_next_one_says_so),
         PLAY(too_much_memory_closes_the_gate_and_a_drained_backlog_opens_it),
+        PLAY(hooks_that_nobody_takes_close_the_gate_too),
+        PLAY(a_turn_that_another_has_holds_up_no_loop),
         PLAY(lanes_are_listed_by_age_and_by_depth),
         PLAY(a_stop_in_the_middle_of_an_attempt_spends_nothing),
         PLAY(an_erased_row_leaves_its_lane),
