@@ -8,8 +8,8 @@
  * turns.
  *
  * Locks are taken in this order: turn; then act_lock, look_lock, gate_lock, wake_lock, a box's, deliver's
- * gate or one of the store's, none of them inside another but for wake_lock inside look_lock. The writer's
- * thread and lookers never take the turn.
+ * gate or one of the store's, none of them inside another but for wake_lock inside look_lock, and the box
+ * of a loop inside deliver's gate. The writer's thread and lookers never take the turn.
  *
  * The end: lanes_quiesce, so that no turn starts an attempt; deliver_stop, whose loops end their attempts and
  * hand in the last outcomes; from then on the lanes thread is alone, and lanes_stop has it take one more turn
@@ -39,7 +39,7 @@ struct parcel {
     uint64_t seq;
     int64_t received_ms, came_ms; /* unix; monotonic */
     size_t size;                  /* what it is charged with */
-    size_t alloc_size;
+    size_t alloc_size;            /* of itself: what it counts for while it lies in the box */
     uint32_t row_count, rows_left;
     const char *keys;
     struct parcel_row rows[];
