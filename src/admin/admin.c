@@ -154,7 +154,8 @@ void admin_handle(void *ctx, const struct http_request *request)
     decide(&ask);
     if (ask.body.overflow)
         ask_refuse(&ask, 500, "answer_too_large");
-    send(&ask);
+    if (!ask.streams)
+        send(&ask);
     buf_free(&ask.body);
     arena_free(ask.arena);
 }

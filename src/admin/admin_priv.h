@@ -13,6 +13,7 @@
 struct admin {
     struct admin_options options;
     struct store_reader *reader;
+    struct feed *feed;
     bool check_host; /* no tokens, loopback only: see access.h */
 };
 
@@ -31,6 +32,7 @@ struct ask {
     struct jsonw json; /* on body */
     const char *allow; /* header values, or NULL */
     bool ask_for_token;
+    bool streams; /* it was answered with a stream */
 };
 
 /* {"error": code}, and whatever was written before is gone. The second form adds one more member. */
@@ -97,5 +99,6 @@ void get_dead(struct ask *ask);
 void post_dead_replay(struct ask *ask);
 void post_dead_discard(struct ask *ask);
 void get_audit(struct ask *ask);
+void get_events(struct ask *ask);
 
 #endif

@@ -1,5 +1,7 @@
 #include "admin/query.h"
 
+#include "events/events.h"
+
 #include <inttypes.h>
 
 #include "admin/moment.h"
@@ -198,6 +200,27 @@ static bool parse_dead_cursor(struct query *query, struct bytes value)
 #define A_CURSOR "next_cursor of an earlier answer of this list"
 #define STATE_WORD(id, name) " " name
 
+static bool parse_event(struct query *query, struct bytes value)
+{
+    while (value.at) {
+        enum event_kind kind;
+        const char *comma = value.len ? memchr(value.at, ',', value.len) : NULL;
+        if (!event_kind_parse(bytes_of(value.at, comma ? (size_t)(comma - value.at) : value.len), &kind))
+            return false;
+        query->event_kinds |= 1U << kind;
+        value = comma ? bytes_of(comma + 1, value.len - (size_t)(comma + 1 - value.at)) : BYTES_NONE;
+    }
+    return true;
+}
+
+static bool parse_after(struct query *query, struct bytes value)
+{
+    query->after = value;
+    return true;
+}
+
+#define EVENT_WORD(id, name) " " name
+
 static const struct param {
     const char *name;
     unsigned bit;
@@ -229,6 +252,8 @@ static const struct param {
     {"all", QUERY_ALL, "true or false", parse_all},
     {"forget", QUERY_FORGET, "true or false", parse_forget},
     {"expect_head", QUERY_EXPECT_HEAD, "the id or the seq of a hook", parse_expect_head},
+    {"event", QUERY_EVENT, "kinds joined by commas, of:" EVENT_KINDS(EVENT_WORD), parse_event},
+    {"after", QUERY_AFTER, "the id of an event", parse_after},
     {"for", QUERY_FOR, "a duration such as 30s, 30m or 12h, a year at most", parse_for},
 };
 enum { PARAM_COUNT = sizeof params / sizeof params[0] };

@@ -42,6 +42,8 @@ enum {
     QUERY_FORGET = 1 << 25,
     QUERY_FAILURE = 1 << 26,
     QUERY_PEN_CURSOR = 1 << 27,
+    QUERY_EVENT = 1 << 28, /* kinds of events, joined by commas */
+    QUERY_AFTER = 1 << 29, /* the id of an event */
 };
 
 enum { QUERY_LIMIT_DEFAULT = 100, QUERY_LIMIT_MAX = 1000, QUERY_WORD_MAX = 64, QUERY_REASON_MAX = 1024 };
@@ -54,6 +56,8 @@ struct query {
     struct bytes dedupe_key; /* any bytes */
     struct bytes failure;    /* why verification failed */
     struct bytes who, what;  /* of the audit table */
+    struct bytes after;      /* an event's id, for whoever reads it */
+    unsigned event_kinds;    /* a bit (1 << enum event_kind) each; 0: all */
     struct bytes reason;     /* why somebody does it, in his words */
     bool dry_run, all, forget;
     bool has_head_id;

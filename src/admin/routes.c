@@ -20,6 +20,7 @@ enum {
                    QUERY_SINCE | QUERY_UNTIL | QUERY_HOOK | QUERY_LIMIT | QUERY_DEAD_CURSOR,
     DEAD_ACT = (DEAD_FILTERS & ~QUERY_LIMIT) | QUERY_REASON | QUERY_DRY_RUN | QUERY_ALL,
     HEAD_ACT = QUERY_REASON | QUERY_EXPECT_HEAD,
+    EVENT_FILTERS = QUERY_TENANT | QUERY_SOURCE | QUERY_SINK | QUERY_KEY | QUERY_LANE | QUERY_EVENT | QUERY_AFTER,
     AUDIT_FILTERS = QUERY_WHO | QUERY_WHAT | QUERY_SINCE | QUERY_UNTIL | QUERY_LIMIT | QUERY_AUDIT_CURSOR,
 };
 
@@ -48,6 +49,7 @@ static const struct route routes[] = {
     {"GET", "/v1/dlq",                  READ,    DEAD_FILTERS,  get_dead},
     {"POST", "/v1/dlq/replay",          OPERATE, DEAD_ACT,      post_dead_replay},
     {"POST", "/v1/dlq/discard",         OPERATE, DEAD_ACT | QUERY_FORGET, post_dead_discard},
+    {"GET", "/v1/events",               READ,    EVENT_FILTERS, get_events},
     {"GET", "/v1/audit",                READ,    AUDIT_FILTERS, get_audit},
 };
 /* clang-format on */

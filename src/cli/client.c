@@ -185,16 +185,75 @@ int client_get_bytes(struct client *client, const char *path, struct buf *out)
     curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, out);
     CURLcode result = curl_easy_perform(client->curl);
     free(url);
-    if (result != CURLE_OK) {
-        const char *why = client->curl_error[0] ? client->curl_error : curl_easy_strerror(result);
-        return failed(
-            client, CLI_UNREACHABLE,
-            "no gateway answers at %s (%s); is it running? --admin URL or LANEGATE_ADMIN names another",
-            client->url.at, why);
-    }
+    if (result != CURLE_OK)
+        return unreachable(client, result);
     long status = 0;
     curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
     return status == 200 ? CLI_OK : refused(client, status, out);
+}
+
+/* ---- an answer that goes on ---- */
+
+struct streaming {
+    struct client *client;
+    struct buf line; /* what came of the one that is not whole */
+    struct buf body; /* of an answer that is not 200 */
+    bool (*each)(void *ctx, struct bytes line);
+    void *ctx;
+    bool enough;
+};
+
+static size_t stream_came(char *at, size_t size, size_t count, void *ctx)
+{
+    struct streaming *streaming = ctx;
+    size_t len = size * count;
+    long status = 0;
+    curl_easy_getinfo(streaming->client->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (status != 200) {
+        buf_put(&streaming->body, at, len);
+        return len;
+    }
+    for (size_t i = 0; i < len && !streaming->enough; i++) {
+        if (at[i] != '\n') {
+            buf_putc(&streaming->line, at[i]);
+            continue;
+        }
+        streaming->enough = !streaming->each(streaming->ctx, buf_bytes(&streaming->line));
+        buf_clear(&streaming->line);
+    }
+    return streaming->enough || streaming->line.overflow ? 0 : len;
+}
+
+int client_stream(struct client *client, const char *path, bool quietly, bool (*line)(void *ctx, struct bytes line),
+                  void *ctx)
+{
+    enum { SILENCE_S = 30 };
+    struct streaming streaming = {.client = client, .each = line, .ctx = ctx};
+    char *url = mem_format("%s%s", client->url.at, path);
+    long status = 0;
+    client->curl_error[0] = 0;
+    curl_easy_setopt(client->curl, CURLOPT_URL, url);
+    curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, stream_came);
+    curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, &streaming);
+    curl_easy_setopt(client->curl, CURLOPT_TIMEOUT_MS, 0L);
+    curl_easy_setopt(client->curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(client->curl, CURLOPT_LOW_SPEED_TIME, (long)SILENCE_S);
+    CURLcode result = curl_easy_perform(client->curl);
+    curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, receive);
+    curl_easy_setopt(client->curl, CURLOPT_TIMEOUT_MS, (long)TIMEOUT_MS);
+    curl_easy_setopt(client->curl, CURLOPT_LOW_SPEED_TIME, 0L);
+    curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
+    int code = CLI_OK;
+    if (status && status != 200)
+        code = refused(client, status, &streaming.body);
+    else if (result != CURLE_OK && !streaming.enough && !status && quietly)
+        code = CLI_UNREACHABLE;
+    else if (result != CURLE_OK && !streaming.enough && !status)
+        code = unreachable(client, result);
+    buf_free(&streaming.line);
+    buf_free(&streaming.body);
+    free(url);
+    return code;
 }
 
 static int no_gateway(const struct client *client)

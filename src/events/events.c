@@ -21,15 +21,13 @@ struct events {
  * millisecond over its whole life. */
 enum { IDS_PER_MS = 1024 };
 
-struct events *events_open(void (*wake)(void *ctx), void *ctx)
+struct events *events_open(void)
 {
     struct events *events = mem_zalloc(sizeof *events);
     pthread_mutex_init(&events->lock, NULL);
     events->ring = mem_zalloc(EVENTS_KEPT * sizeof events->ring[0]);
     events->before = (uint64_t)clock_unix_ms() * IDS_PER_MS;
     events->newest = events->before;
-    events->wake = wake;
-    events->ctx = ctx;
     return events;
 }
 
@@ -79,11 +77,18 @@ void events_publish(struct events *events, const struct event *event)
     struct event_copy *slot = slot_of(events, ++events->newest);
     copy_event(slot, event);
     slot->is.id = events->newest;
-    bool wake = events->armed;
+    if (events->armed && events->wake)
+        events->wake(events->ctx);
     events->armed = false;
     pthread_mutex_unlock(&events->lock);
-    if (wake)
-        events->wake(events->ctx);
+}
+
+void events_on_news(struct events *events, void (*wake)(void *ctx), void *ctx)
+{
+    pthread_mutex_lock(&events->lock);
+    events->wake = wake;
+    events->ctx = ctx;
+    pthread_mutex_unlock(&events->lock);
 }
 
 static uint64_t oldest(const struct events *events)

@@ -53,9 +53,7 @@ struct event {
 
 struct events;
 
-/* `wake` is called, on a publishing thread, when something was published after events_arm said that there was
- * nothing: once each arming. It must not block. */
-struct events *events_open(void (*wake)(void *ctx), void *ctx);
+struct events *events_open(void);
 void events_close(struct events *events); /* NULL is fine; no thread publishes or reads any more */
 
 /* Any thread; copies what the event points to (texts beyond EVENT_TEXT_MAX together are cut, the reason
@@ -75,6 +73,11 @@ size_t events_read(struct events *events, uint64_t after, struct event_copy *out
 /* The id of the newest, or of what would have come before the first: where somebody begins who wants only
  * what is to come. */
 uint64_t events_newest(struct events *events);
+
+/* `wake` is called, on a publishing thread, when something was published after events_arm said that there was
+ * nothing: once each arming. It must not block, NULL: nobody
+ * is to be woken. */
+void events_on_news(struct events *events, void (*wake)(void *ctx), void *ctx);
 
 /* Asks for one wake. True: something newer than `after` is there already, and no wake comes. */
 bool events_arm(struct events *events, uint64_t after);

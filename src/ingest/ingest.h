@@ -46,9 +46,12 @@ struct ingest_revival {
     void (*done)(struct ingest_revival *revival, enum status status, bool revived);
 };
 
+struct events;
+
 struct ingest_options {
     struct store *store;
     struct metrics *metrics;
+    struct events *events; /* accepted hooks; may be NULL */
     const char *prefix;                  /* "/webhooks"; "" is allowed */
     bool tenant_in_path;                 /* {prefix}/{tenant}/{source} */
     const struct ingest_source *sources; /* borrowed for the life of the room, with all they point to */

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "events/events.h"
 #include "util/clock.h"
 
 /* From the complete request to its answer. */
@@ -54,6 +55,18 @@ static void refuse_counted(const struct entry *entry, struct http_exchange *exch
     refuse(exchange, refusal, detail);
 }
 
+static void publish_accepted(const struct intake *in)
+{
+    const struct envelope *envelope = in->hook.envelope;
+    events_publish(in->ingest->options.events, &(struct event){.kind = EVENT_ACCEPTED,
+                                                               .at_ms = envelope->received_at_ms,
+                                                               .hook = envelope->id,
+                                                               .has_hook = true,
+                                                               .seq = (int64_t)envelope->seq,
+                                                               .tenant = envelope->tenant,
+                                                               .source = envelope->source});
+}
+
 static void finish(struct intake *in, enum status status, bool revived)
 {
     histogram_observe(in->ingest->duration, (double)(clock_mono_us() - in->started_us) / 1e6);
@@ -62,6 +75,8 @@ static void finish(struct intake *in, enum status status, bool revived)
                     : in->hook.twin.found ? in->entry->duplicate
                                           : in->entry->accepted,
                     1);
+        if (!in->hook.twin.found)
+            publish_accepted(in);
         answer_success(in, revived);
     } else if (status == STATUS_IO) {
         counter_add(in->entry->dropped, 1);

@@ -91,6 +91,7 @@ struct flight *flight_new(struct lanes *lanes, const struct sched_start *start, 
     flight->sink = start->place.sink;
     flight->received_ms = start->received_ms;
     flight->size = envelope_size(load->envelope);
+    flight->keyless = !load->has_key;
     if (load->key.len)
         memcpy(flight->key, load->key.at, load->key.len);
     flight->attempt =

@@ -24,6 +24,8 @@ struct lanes_sink {
     int64_t dead_retention_ms; /* dead letters older than that are discarded; 0: never */
 };
 
+struct events;
+
 struct lanes_options {
     struct store *store;
     struct deliver *deliver;
@@ -33,7 +35,8 @@ struct lanes_options {
     size_t max_inflight_bytes; /* envelopes in flight and waiting in memory */
     size_t max_pending_bytes;  /* the scheduler's own memory: beyond it the store says BACKLOG_FULL */
     int64_t attempt_timeout_ms;
-    struct metrics *metrics; /* may be NULL */
+    struct metrics *metrics; /* may be NULL, as may: */
+    struct events *events;   /* attempts, deliveries, deaths, lanes that block */
 };
 
 struct lanes;

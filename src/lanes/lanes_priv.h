@@ -59,6 +59,7 @@ struct flight {
     uint32_t sink;
     int64_t received_ms;
     size_t size;
+    bool keyless; /* of the keyless lane: its key is made up */
     char key[];
 };
 

@@ -2,7 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "events/events.h"
 #include "lanes/lanes_priv.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 static const enum row_state states[] = {[SCHED_ROW_PENDING] = ROW_PENDING,
@@ -36,6 +38,11 @@ static struct store_change *change_of(const struct sched_action *action, struct 
     return change;
 }
 
+static bool died(const struct sched_action *action)
+{
+    return (action->state == SCHED_ROW_DEAD || action->state == SCHED_ROW_HELD) && action->cls;
+}
+
 static void count(struct lanes *lanes, struct sink_entry *sink, const struct sched_action *action,
                   const struct flight *flight)
 {
@@ -48,11 +55,65 @@ static void count(struct lanes *lanes, struct sink_entry *sink, const struct sch
         if (outcome->cls != OUTCOME_OK)
             snprintf(sink->last_error, sizeof sink->last_error, "%s", outcome->reason);
     }
-    bool died = (action->state == SCHED_ROW_DEAD || action->state == SCHED_ROW_HELD) && action->cls;
-    if (died && lanes->options.metrics)
+    if (died(action) && lanes->options.metrics)
         counter_add(metrics_series3(lanes->options.metrics, METRIC_DISPATCH_DEAD, sink->is.source,
                                     sink->is.name, action->cls),
                     1);
+}
+
+/* ---- for whoever watches ---- */
+
+/* What a row's event says in any case. */
+static struct event event_of(struct lanes *lanes, const struct sink_entry *sink, const struct sched_action *action)
+{
+    struct event event = {.at_ms = action->at_ms ? action->at_ms : clock_unix_ms(),
+                          .seq = (int64_t)action->seq,
+                          .has_lane = action->place.ordered,
+                          .attempts = action->attempts,
+                          .tenant = bytes_str(store_tenant_name(lanes->options.store, action->place.tenant)),
+                          .source = bytes_str(sink->is.source),
+                          .sink = bytes_str(sink->is.name)};
+    memcpy(event.lane, action->place.lane, sizeof event.lane);
+    return event;
+}
+
+static void publish_row(struct lanes *lanes, const struct sink_entry *sink, const struct sched_action *action,
+                        const struct flight *flight)
+{
+    if (!lanes->options.events || !(action->by_outcome || died(action)))
+        return;
+    struct event event = event_of(lanes, sink, action);
+    if (action->by_outcome && flight) {
+        const struct outcome *outcome = &flight->attempt.outcome;
+        event.kind = EVENT_ATTEMPT;
+        event.hook = flight->attempt.envelope->id;
+        event.has_hook = true;
+        event.key = flight->keyless ? BYTES_NONE : flight->attempt.key;
+        event.outcome = bytes_str(outcome_class_name(outcome->cls));
+        event.http_status = (uint32_t)outcome->http_status;
+        event.duration_us = outcome->duration_us;
+        event.reason = outcome->cls == OUTCOME_OK ? BYTES_NONE : bytes_str(outcome->reason);
+        events_publish(lanes->options.events, &event);
+    }
+    if (action->state == SCHED_ROW_DONE) {
+        event.kind = EVENT_DELIVERED;
+        events_publish(lanes->options.events, &event);
+    } else if (died(action)) {
+        event.kind = EVENT_DEAD;
+        event.outcome = bytes_str(action->cls);
+        events_publish(lanes->options.events, &event);
+    }
+}
+
+static void publish_lane(struct lanes *lanes, const struct sched_action *action, struct bytes key, const char *reason)
+{
+    struct event event = event_of(lanes, lanes_sink_entry(lanes, action->place.sink), action);
+    event.kind = action->kind == ACTION_LANE_BLOCKED ? EVENT_LANE_BLOCKED : EVENT_LANE_UNBLOCKED;
+    event.key = key.len ? key : BYTES_NONE;
+    event.since_ms = action->since_ms;
+    event.behind = action->behind;
+    event.reason = bytes_str(reason);
+    events_publish(lanes->options.events, &event);
 }
 
 /* ---- notices of lanes ---- */
@@ -86,6 +147,7 @@ static void tell_lane(struct lanes *lanes, const struct sched_action *action, co
               LOG_INT("head_seq", action->seq), LOG_INT("since_ms", action->since_ms),
               LOG_INT("attempts", action->attempts), LOG_INT("behind", action->behind),
               LOG_STR("last_error", what->reason));
+    publish_lane(lanes, action, buf_bytes(&what->key), what->reason);
 }
 
 static void notice(struct lanes *lanes, const struct sched_action *action)
@@ -145,6 +207,7 @@ void tell_actions(struct lanes *lanes, struct flight *flight, struct list *chang
             struct store_change *change = change_of(action, flight ? &flight->attempt.outcome : NULL);
             list_append(changes, &change->node);
             count(lanes, sink, action, flight);
+            publish_row(lanes, sink, action, flight);
         } else if (action->kind == ACTION_BREAKER) {
             marks_set_breaker(lanes, action);
             tell_breaker(lanes, sink, action);

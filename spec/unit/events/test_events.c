@@ -36,7 +36,7 @@ static void publish(struct events *events, int64_t from, int64_t to)
 static void test_reads_in_order_and_resumes(void **state)
 {
     (void)state;
-    struct events *events = events_open(wake, NULL);
+    struct events *events = events_open();
     struct event_copy out[4];
     bool missed = true;
     publish(events, 1, 5);
@@ -55,7 +55,7 @@ static void test_reads_in_order_and_resumes(void **state)
 static void test_says_what_is_gone(void **state)
 {
     (void)state;
-    struct events *events = events_open(wake, NULL);
+    struct events *events = events_open();
     static struct event_copy out[EVENTS_KEPT];
     bool missed;
     publish(events, 1, 1);
@@ -76,7 +76,7 @@ static void test_says_what_is_gone(void **state)
 static void test_ids_ascend_over_a_restart(void **state)
 {
     (void)state;
-    struct events *events = events_open(wake, NULL);
+    struct events *events = events_open();
     struct event_copy out[1];
     bool missed;
     publish(events, 1, 1);
@@ -90,7 +90,7 @@ static void test_ids_ascend_over_a_restart(void **state)
 static void test_copies_what_it_keeps_and_cuts_the_reason_first(void **state)
 {
     (void)state;
-    struct events *events = events_open(wake, NULL);
+    struct events *events = events_open();
     static struct event_copy out[1];
     bool missed;
     char *reason = malloc(1000), key[128];
@@ -116,8 +116,9 @@ static void test_copies_what_it_keeps_and_cuts_the_reason_first(void **state)
 static void test_wakes_once_an_arming(void **state)
 {
     (void)state;
-    struct events *events = events_open(wake, NULL);
+    struct events *events = events_open();
     wakes = 0;
+    events_on_news(events, wake, NULL);
     publish(events, 1, 3);
     assert_int_equal(0, wakes);
     assert_true(events_arm(events, events_newest(events) - 1));
@@ -141,7 +142,7 @@ static void *publish_many(void *ctx)
 static void test_many_threads_publish_while_one_reads(void **state)
 {
     (void)state;
-    struct events *events = events_open(wake, NULL);
+    struct events *events = events_open();
     uint64_t start = events_newest(events);
     pthread_t threads[3];
     for (int i = 0; i < 3; i++)
