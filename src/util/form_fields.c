@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "util/check.h"
 #include "util/mem.h"
 
 /* A % that no two hex digits follow stands for itself. */
@@ -65,12 +66,12 @@ static int by_name_and_value(const void *a, const void *b)
 bool form_fields_sorted(struct bytes text, struct buf *out)
 {
     struct field *fields = mem_alloc(FORM_FIELDS_MAX * sizeof *fields);
-    struct buf plain = {.max = text.len + 64};
+    struct buf plain = {.max = text.len + 1}; /* decoding never makes a text longer */
     size_t count = 0;
     bool good = true;
-    buf_extend(&plain,
-               text.len + 1); /* decoding never makes a text longer: what is in it stays where it is */
+    CHECK(buf_extend(&plain, text.len)); /* all of it at once: what the fields point to stays where it is */
     buf_clear(&plain);
+    out->max = plain.max;
     for (struct bytes name, value; good && next_field(&text, &name, &value);) {
         good = count < FORM_FIELDS_MAX;
         if (!good)
@@ -84,13 +85,13 @@ bool form_fields_sorted(struct bytes text, struct buf *out)
     }
     if (good)
         qsort(fields, count, sizeof *fields, by_name_and_value);
-    out->max = text.len + 64;
     for (size_t i = 0; good && i < count; i++) {
         if (i && by_name_and_value(&fields[i - 1], &fields[i]) == 0)
             continue;
         buf_putb(out, fields[i].name);
         buf_putb(out, fields[i].value);
     }
+    CHECK(!plain.overflow && !out->overflow);
     buf_free(&plain);
     free(fields);
     return good;
