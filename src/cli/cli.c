@@ -7,10 +7,25 @@
 #include <stdio.h>
 #include <string.h>
 
+/* clang-format off */
 static const struct cli_verb *const verbs[] = {
-    &verb_serve, &verb_init, &verb_check, &verb_config,  &verb_sinks,        &verb_lanes,   &verb_hooks,
-    &verb_dlq,   &verb_key,  &verb_spec,  &verb_tail, &verb_receive, &verb_verify_order, &verb_version,
+    &verb_serve,
+    &verb_init,
+    &verb_check,
+    &verb_config,
+    &verb_verify,
+    &verb_sinks,
+    &verb_lanes,
+    &verb_hooks,
+    &verb_dlq,
+    &verb_key,
+    &verb_spec,
+    &verb_tail,
+    &verb_receive,
+    &verb_verify_order,
+    &verb_version,
 };
+/* clang-format on */
 
 enum { VERB_COUNT = sizeof verbs / sizeof verbs[0] };
 
