@@ -37,6 +37,9 @@ static void open_entry(struct ingest *ingest, struct entry *entry, const struct 
     entry->accepted = metrics_series3(metrics, METRIC_INGEST_REQUESTS, source->name, "accepted", NULL);
     entry->duplicate = metrics_series3(metrics, METRIC_INGEST_REQUESTS, source->name, "duplicate", NULL);
     entry->revived = metrics_series3(metrics, METRIC_INGEST_REQUESTS, source->name, "revived", NULL);
+    entry->quarantined = metrics_series3(metrics, METRIC_INGEST_REQUESTS, source->name, "quarantined", NULL);
+    entry->released = metrics_series3(metrics, METRIC_QUARANTINE_RELEASED, source->name, NULL, NULL);
+    pthread_mutex_init(&entry->pen.lock, NULL);
     entry->dropped = metrics_series3(metrics, METRIC_INGEST_REQUESTS, source->name, "undecided", NULL);
     for (int r = 0; r < REFUSAL_COUNT; r++)
         entry->refused[r] = metrics_series3(metrics, METRIC_INGEST_REQUESTS, source->name,
@@ -76,6 +79,7 @@ void ingest_close(struct ingest *ingest)
     for (size_t i = 0; i < ingest->options.source_count; i++) {
         free(ingest->entries[i].verify_failures);
         free(ingest->entries[i].sinks);
+        pthread_mutex_destroy(&ingest->entries[i].pen.lock);
     }
     free(ingest->entries);
     free(ingest);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "util/check.h"
 #include "util/clock.h"
 
 /* From the complete request to its answer. */
@@ -57,7 +58,10 @@ static void refuse_counted(const struct entry *entry, struct http_exchange *exch
 static void finish(struct intake *in, enum status status, bool revived)
 {
     histogram_observe(in->ingest->duration, (double)(clock_mono_us() - in->started_us) / 1e6);
-    if (status == STATUS_OK) {
+    if (status == STATUS_OK && in->hook.pen_reason) {
+        counter_add(in->entry->quarantined, 1);
+        answer_quarantined(in->exchange, in->hook.pen_reason);
+    } else if (status == STATUS_OK) {
         counter_add(revived               ? in->entry->revived
                     : in->hook.twin.found ? in->entry->duplicate
                                           : in->entry->accepted,
@@ -91,6 +95,26 @@ static void committed(struct store_hook *hook, enum status status)
         finish(in, STATUS_FULL, false);
 }
 
+/* What failed verification; false when it was refused. */
+static bool may_stay(struct ingest *ingest, struct entry *entry, struct http_exchange *exchange,
+                     const char *reason)
+{
+    switch (entry->source->on_failure) {
+    case INGEST_REJECT:
+        refuse_counted(entry, exchange, REFUSE_VERIFICATION_FAILED,
+                       &(struct refusal_detail){.name = "reason", .value = bytes_str(reason)});
+        return false;
+    case INGEST_QUARANTINE:
+        if (bucket_take(&entry->pen, ingest->options.pen_rate, ingest->options.pen_burst, clock_mono_us()))
+            return true;
+        refuse_counted(entry, exchange, REFUSE_QUARANTINE_RATE_LIMITED, NULL);
+        return false;
+    case INGEST_ACCEPT_FLAG:
+        return true;
+    }
+    UNREACHABLE();
+}
+
 void intake(struct ingest *ingest, const struct route *route, const struct http_request *request)
 {
     struct entry *entry = route->entry;
@@ -101,17 +125,15 @@ void intake(struct ingest *ingest, const struct route *route, const struct http_
 
     struct verify_result verified = verify(entry->source->verifier, envelope, envelope->received_at_ms);
     envelope->verification = verified.verification;
-    if (verified.verification == VERIFICATION_FAILED) {
+    bool failed = verified.verification == VERIFICATION_FAILED;
+    if (failed) {
         count_verify_failure(entry, verified.reason);
-        if (entry->source->on_failure == INGEST_REJECT) {
-            refuse_counted(entry, request->exchange, REFUSE_VERIFICATION_FAILED,
-                           &(struct refusal_detail){.name = "reason", .value = bytes_str(verified.reason)});
+        if (!may_stay(ingest, entry, request->exchange, verified.reason)) {
             envelope_unref(envelope);
             return;
         }
     }
 
-    hook_keep_stored(envelope, entry->source);
     struct intake *in = arena_zalloc(envelope->arena, sizeof *in);
     *in = (struct intake){
         .hook = {.envelope = envelope, .done = committed, .ctx = in},
@@ -120,7 +142,13 @@ void intake(struct ingest *ingest, const struct route *route, const struct http_
         .exchange = request->exchange,
         .started_us = started_us,
     };
-    hook_resolve(entry, &in->hook);
+    if (failed && entry->source->on_failure == INGEST_QUARANTINE) {
+        in->hook.pen_reason = verified.reason; /* as it came: what is verified again needs all of it */
+        in->hook.pen_share_bytes = ingest->options.pen_share_bytes;
+    } else {
+        hook_keep_stored(envelope, entry->source);
+        hook_resolve(entry, &in->hook);
+    }
 
     enum status status = store_commit(ingest->options.store, &in->hook);
     if (status != STATUS_OK) {
