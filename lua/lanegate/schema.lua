@@ -208,9 +208,10 @@ local source = {
   { name = "tenant", type = "name", default = "default", public = true, doc = "Who owns the hooks of this source." },
   { name = "verify", type = "verify", default = { type = "none" }, public = true,
     doc = "How to tell that a hook is genuine." },
-  { name = "on_verify_failure", type = "choice", choices = { "reject", "accept_flag" }, later_choices = { "quarantine" },
+  { name = "on_verify_failure", type = "choice", choices = { "reject", "quarantine", "accept_flag" },
     default = "reject", public = true,
-    doc = "`reject` answers 401; `accept_flag` takes the hook and marks it as failed." },
+    doc = "`reject` answers 401; `quarantine` keeps the hook for a person to look at and answers 202; `accept_flag` takes the "
+      .. "hook and marks it as failed." },
   { name = "dedupe", type = "dedupe", public = true,
     doc = "What makes two posts the same hook: a preset (`\"github\"`, `\"shopify\"`, `\"slack\"`, `\"standard_webhooks\"`, "
       .. "`\"stripe\"`, `\"svix\"`), `{ header = NAME }`, `{ headers = { NAME, NAME } }` (all of them together) or "
@@ -372,7 +373,17 @@ schema.rows = {
   } },
 
   { name = "rate_limits", type = "anything", later = true, doc = "Hooks a second." },
-  { name = "quarantine", type = "anything", later = true, doc = "The pen for hooks that failed verification." },
+  { name = "quarantine", type = "section", rows = {
+    { name = "burst", type = "integer", default = 100, min = 1, max = 1000000, public = true,
+      doc = "Hooks of one source at once; beyond it the answer is 429 `quarantine_rate_limited`." },
+    { name = "rate", type = "number", default = 20, min = 1, max = 1000000, public = true,
+      doc = "Hooks of one source a second, after that." },
+    { name = "max_bytes", type = "bytes", default = "1GiB", min = 1, max = 1024 * TIB, public = true,
+      doc = "Of all of them, in equal shares for the sources that use it; a source that has its share is answered 503 "
+        .. "`quarantine_full`, and no other one." },
+    { name = "retention_ms", type = "ms", default = "7d", min = 1000, max = 100 * YEAR_MS, public = true,
+      doc = "How long they stay." },
+  }, doc = "Hooks that failed verification, where a source says `on_verify_failure = \"quarantine\"`." },
   { name = "retire", type = "sink_paths", default = {}, public = true,
     doc = "Sinks that are gone for good, as `\"source/sink\"`: what is owed to them becomes dead letters at the next start. "
       .. "Without it, or a `was`, the gateway does not start while a sink that is gone is owed hooks." },

@@ -65,6 +65,7 @@ struct store_options rig_options(const char *dir)
         .max_queue_bytes = 256 << 20,
         .commit_timeout_ms = 15000,
         .retention_ms = 7 * 86400000LL,
+        .pen_retention_ms = 7 * 86400000LL,
         .max_dedupe_keys = 2000000,
     };
 }

@@ -32,6 +32,22 @@ struct admin_sink {
     unsigned concurrency;
 };
 
+/* A hook out of the quarantine, to be verified again and committed. */
+struct admin_release {
+    uint64_t pen_id;
+    struct envelope *envelope; /* whoever releases may change it, and keeps no reference */
+    enum {
+        ADMIN_RELEASE_VERIFIED, /* in a dry run */
+        ADMIN_RELEASE_DONE,
+        ADMIN_RELEASE_TWIN,   /* out of the quarantine, as a duplicate */
+        ADMIN_RELEASE_FAILED, /* again */
+        ADMIN_RELEASE_GONE,
+        ADMIN_RELEASE_STOPPED, /* not now */
+    } outcome;
+    const char *reason; /* static: why it failed, or what stopped it */
+};
+enum { ADMIN_RELEASE_MAX = 100 };
+
 struct admin_options {
     struct store *store;
     struct lanes *lanes;
@@ -53,7 +69,9 @@ struct admin_options {
      */
     void (*resolve)(void *ctx, const struct admin_sink *sink, const struct envelope *envelope,
                     struct arena *arena, struct order_lane *out);
-    void *ctx; /* of all three */
+    /* At most ADMIN_RELEASE_MAX; blocks until all are durable. */
+    void (*release)(void *ctx, struct admin_release *releases, size_t count, bool dry_run);
+    void *ctx; /* of all of them */
 };
 
 struct admin;

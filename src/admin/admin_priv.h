@@ -71,6 +71,10 @@ bool ask_dead_filter(struct ask *ask, struct store_dead_filter *filter);
 
 /* hooks.c: the seq of the hook that the path names. False when it was refused. */
 bool ask_hook(struct ask *ask, uint64_t *seq);
+/* The members of an envelope. */
+void ask_write_envelope(struct ask *ask, const struct envelope *envelope);
+/* pen.c: OK with its id there, or NOT_FOUND. */
+enum status ask_pen_find(struct ask *ask, const struct uuid *hook, uint64_t *id);
 /* A row as lanes wants it. */
 struct lanes_row ask_lanes_row(const struct store_row_view *row);
 
@@ -100,5 +104,10 @@ void post_dead_replay(struct ask *ask);
 void post_dead_discard(struct ask *ask);
 void get_audit(struct ask *ask);
 void get_events(struct ask *ask);
+void get_pen(struct ask *ask);
+void get_penned(struct ask *ask);
+void get_penned_body(struct ask *ask);
+void post_pen_release(struct ask *ask);
+void post_pen_discard(struct ask *ask);
 
 #endif

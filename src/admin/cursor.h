@@ -8,7 +8,13 @@
 
 #include "util/bytes.h"
 
-enum cursor_kind { CURSOR_LANES = 'l', CURSOR_HOOKS = 'h', CURSOR_DEAD = 'd', CURSOR_AUDIT = 'a' };
+enum cursor_kind {
+    CURSOR_LANES = 'l',
+    CURSOR_HOOKS = 'h',
+    CURSOR_DEAD = 'd',
+    CURSOR_AUDIT = 'a',
+    CURSOR_PEN = 'q'
+};
 
 enum { CURSOR_SIZE = 1 + 8 + 4, CURSOR_TEXT = 2 * CURSOR_SIZE + 1 };
 

@@ -53,9 +53,34 @@ static bool leave_lanes(struct ask *ask, uint64_t seq, uint64_t *count)
     return !ask_act_failed(ask, answer == LANES_NOTHING ? LANES_IN_FLIGHT : answer, "hook");
 }
 
+/* One that never became a hook: gone from the quarantine in the same way. False when it is not there. */
+static bool erase_penned(struct ask *ask)
+{
+    struct uuid hook;
+    uint64_t id;
+    if (!uuid_parse(ask->parts[0], &hook) || ask_pen_find(ask, &hook, &id) != STATUS_OK)
+        return false;
+    ask_audit(ask, "hook.erase", ask->parts[0], -1, -1);
+    enum status status = store_pen_erase(ask->admin->options.store, id);
+    if (status != STATUS_OK && status != STATUS_BUSY) {
+        ask_store_failed(ask, status);
+        return true;
+    }
+    struct jsonw *w = &ask->json;
+    jsonw_object(w, NULL);
+    jsonw_str(w, "status", "erased");
+    jsonw_bytes(w, "id", ask->parts[0]);
+    jsonw_bool(w, "quarantined", true);
+    jsonw_bool(w, "log_emptied", status == STATUS_OK);
+    jsonw_end_object(w);
+    return true;
+}
+
 void delete_hook(struct ask *ask)
 {
     uint64_t seq, rows = 0;
+    if (erase_penned(ask))
+        return;
     if (!ask_hook(ask, &seq) || !leave_lanes(ask, seq, &rows))
         return;
     ask_audit(ask, "hook.erase", ask->parts[0], -1, -1);

@@ -70,7 +70,7 @@ static void write_headers(struct ask *ask, const struct envelope *envelope)
     jsonw_end_array(w);
 }
 
-static void write_envelope(struct ask *ask, const struct envelope *envelope)
+void ask_write_envelope(struct ask *ask, const struct envelope *envelope)
 {
     struct jsonw *w = &ask->json;
     char id[UUID_TEXT];
@@ -151,7 +151,7 @@ void get_hook(struct ask *ask)
     if (!envelope)
         return;
     jsonw_object(&ask->json, NULL);
-    write_envelope(ask, envelope);
+    ask_write_envelope(ask, envelope);
     jsonw_array(&ask->json, "rows");
     enum status status = store_rows_of(ask->admin->reader, envelope->seq, write_row, ask);
     jsonw_end_array(&ask->json);

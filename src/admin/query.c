@@ -195,6 +195,17 @@ static bool parse_dead_cursor(struct query *query, struct bytes value)
     return cursor_parse(CURSOR_DEAD, value, &query->cursor);
 }
 
+static bool parse_pen_cursor(struct query *query, struct bytes value)
+{
+    return cursor_parse(CURSOR_PEN, value, &query->cursor);
+}
+
+static bool parse_failure(struct query *query, struct bytes value)
+{
+    query->failure = value;
+    return value.len > 0 && value.len <= QUERY_WORD_MAX;
+}
+
 #define A_NAME "a name: 1 to 64 letters, digits, _ or -"
 #define A_MOMENT "unix milliseconds, or a time like 2026-07-01T12:00:00Z"
 #define A_CURSOR "next_cursor of an earlier answer of this list"
@@ -244,6 +255,8 @@ static const struct param {
     {"cursor", QUERY_HOOKS_CURSOR, A_CURSOR, parse_hooks_cursor},
     {"cursor", QUERY_DEAD_CURSOR, A_CURSOR, parse_dead_cursor},
     {"cursor", QUERY_AUDIT_CURSOR, A_CURSOR, parse_audit_cursor},
+    {"cursor", QUERY_PEN_CURSOR, A_CURSOR, parse_pen_cursor},
+    {"failure", QUERY_FAILURE, "a reason such as bad_signature", parse_failure},
     {"who", QUERY_WHO, "the name of a token, or local", parse_who},
     {"what", QUERY_WHAT, "an act such as dlq.replay", parse_what},
     {"reason", QUERY_REASON, "at most 1024 bytes, percent-encoded", parse_reason},

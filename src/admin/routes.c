@@ -21,6 +21,9 @@ enum {
     DEAD_ACT = (DEAD_FILTERS & ~QUERY_LIMIT) | QUERY_REASON | QUERY_DRY_RUN | QUERY_ALL,
     HEAD_ACT = QUERY_REASON | QUERY_EXPECT_HEAD,
     EVENT_FILTERS = QUERY_TENANT | QUERY_SOURCE | QUERY_SINK | QUERY_KEY | QUERY_LANE | QUERY_EVENT | QUERY_AFTER,
+    PEN_FILTERS = QUERY_TENANT | QUERY_SOURCE | QUERY_HOOK | QUERY_FAILURE | QUERY_SINCE | QUERY_UNTIL |
+                  QUERY_PEN_CURSOR,
+    PEN_ACT = PEN_FILTERS | QUERY_REASON | QUERY_DRY_RUN | QUERY_ALL,
     AUDIT_FILTERS = QUERY_WHO | QUERY_WHAT | QUERY_SINCE | QUERY_UNTIL | QUERY_LIMIT | QUERY_AUDIT_CURSOR,
 };
 
@@ -50,6 +53,11 @@ static const struct route routes[] = {
     {"POST", "/v1/dlq/replay",          OPERATE, DEAD_ACT,      post_dead_replay},
     {"POST", "/v1/dlq/discard",         OPERATE, DEAD_ACT | QUERY_FORGET, post_dead_discard},
     {"GET", "/v1/events",               READ,    EVENT_FILTERS, get_events},
+    {"GET", "/v1/quarantine",           READ,    PEN_FILTERS | QUERY_LIMIT, get_pen},
+    {"GET", "/v1/quarantine/{id}",      READ,    0,             get_penned},
+    {"GET", "/v1/quarantine/{id}/body", PAYLOAD, 0,             get_penned_body},
+    {"POST", "/v1/quarantine/release",  OPERATE, PEN_ACT,       post_pen_release},
+    {"POST", "/v1/quarantine/discard",  OPERATE, PEN_ACT,       post_pen_discard},
     {"GET", "/v1/audit",                READ,    AUDIT_FILTERS, get_audit},
 };
 /* clang-format on */

@@ -18,6 +18,7 @@ static const struct cli_verb *const verbs[] = {
     &verb_lanes,
     &verb_hooks,
     &verb_dlq,
+    &verb_quarantine,
     &verb_key,
     &verb_spec,
     &verb_tail,

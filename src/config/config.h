@@ -86,6 +86,9 @@ struct config {
     const struct config_token *tokens;
     size_t token_count;
 
+    double pen_rate, pen_burst;
+    int64_t pen_share_bytes; /* of one source */
+
     struct store_options store; /* committed, ctx, metrics: the gateway's */
     unsigned dispatch_concurrency;
     size_t max_inflight_bytes, max_pending_bytes;

@@ -148,6 +148,19 @@ static void fill_store(struct config *config, const struct value *store)
     };
 }
 
+/* Shared out: what one source is flooded with takes nothing from another. */
+static void fill_quarantine(struct config *config, const struct value *quarantine,
+                            const struct value *sources)
+{
+    int64_t users = 0;
+    for (size_t i = 0; i < sources->len; i++)
+        users += config_is(&sources->items[i], "on_verify_failure", "quarantine");
+    config->pen_rate = value_get(quarantine, "rate")->number;
+    config->pen_burst = (double)number(quarantine, "burst");
+    config->pen_share_bytes = number(quarantine, "max_bytes") / (users > 0 ? users : 1);
+    config->store.pen_retention_ms = number(quarantine, "retention_ms");
+}
+
 static void fill_dispatch(struct config *config, const struct value *dispatch)
 {
     config->dispatch_concurrency = (unsigned)number(dispatch, "concurrency");
@@ -177,6 +190,7 @@ void config_fill_sections(struct loading *loading)
     fill_http(config, root);
     fill_admin(config, value_get(root, "admin"));
     fill_store(config, value_get(root, "store"));
+    fill_quarantine(config, value_get(root, "quarantine"), value_get(root, "sources"));
     fill_dispatch(config, value_get(root, "dispatch"));
     fill_egress(config, value_get(root, "egress"));
 }

@@ -90,7 +90,40 @@ static void resolve(void *ctx, const struct admin_sink *sink, const struct envel
             *out = lanes[i];
 }
 
+static void release(void *ctx, struct admin_release *asked, size_t count, bool dry_run)
+{
+    struct gateway *g = ctx;
+    struct ingest_release releases[INGEST_RELEASE_MAX];
+    for (size_t i = 0; i < count; i++)
+        releases[i] = (struct ingest_release){.pen_id = asked[i].pen_id, .envelope = asked[i].envelope};
+    ingest_release(g->ingest, releases, count, dry_run);
+    for (size_t i = 0; i < count; i++) {
+        static const __typeof__(asked->outcome) outcomes[] = {
+            [RELEASE_VERIFIED] = ADMIN_RELEASE_VERIFIED, [RELEASE_DONE] = ADMIN_RELEASE_DONE,
+            [RELEASE_DUPLICATE] = ADMIN_RELEASE_TWIN,    [RELEASE_FAILED_AGAIN] = ADMIN_RELEASE_FAILED,
+            [RELEASE_NO_SOURCE] = ADMIN_RELEASE_FAILED,  [RELEASE_GONE] = ADMIN_RELEASE_GONE,
+            [RELEASE_REFUSED] = ADMIN_RELEASE_STOPPED,
+        };
+        asked[i].outcome = outcomes[releases[i].outcome];
+        asked[i].reason =
+            releases[i].outcome == RELEASE_REFUSED ? status_text(releases[i].status) : releases[i].reason;
+    }
+}
+
 /* ---- opening ---- */
+
+static enum ingest_on_failure on_failure_of(enum on_verify_failure policy)
+{
+    switch (policy) {
+    case VERIFY_REJECT:
+        return INGEST_REJECT;
+    case VERIFY_QUARANTINE:
+        return INGEST_QUARANTINE;
+    case VERIFY_ACCEPT_FLAG:
+        return INGEST_ACCEPT_FLAG;
+    }
+    UNREACHABLE();
+}
 
 /* Opens every sink's transport and gives it its durable number; fills what lanes, admin and ingest borrow. */
 static enum status open_sinks(struct gateway *g, struct error *err)
@@ -111,8 +144,7 @@ static enum status open_sinks(struct gateway *g, struct error *err)
             .tenant = source->tenant,
             .shared = source->shared,
             .verifier = source->verifier,
-            .on_failure =
-                source->on_verify_failure == VERIFY_ACCEPT_FLAG ? INGEST_ACCEPT_FLAG : INGEST_REJECT,
+            .on_failure = on_failure_of(source->on_verify_failure),
             .respond = source->respond,
             .dedupe_ttl_ms = source->dedupe_ttl_ms,
             .handshake = (enum ingest_handshake)source->handshake, /* the same list */
@@ -221,6 +253,9 @@ static enum status open_front(struct gateway *g, struct error *err)
         .max_body_bytes = config->http.max_body_bytes,
         .ready = is_ready,
         .revive = revive,
+        .pen_rate = config->pen_rate,
+        .pen_burst = config->pen_burst,
+        .pen_share_bytes = config->pen_share_bytes,
         .ctx = g,
     };
     enum status status = ingest_open(&ingest, &g->ingest, err);
@@ -257,6 +292,7 @@ static enum status open_back(struct gateway *g, struct error *err)
         .config_json = write_config,
         .not_ready = not_ready,
         .resolve = resolve,
+        .release = release,
         .ctx = g,
     };
     enum status status = admin_open(&admin, &g->admin, err);

@@ -40,6 +40,9 @@ static void open_entry(struct ingest *ingest, struct entry *entry, const struct 
     entry->revived = metrics_series3(metrics, METRIC_INGEST_REQUESTS, source->name, "revived", NULL);
     entry->handshakes = metrics_series3(metrics, METRIC_INGEST_REQUESTS, source->name, "handshake", NULL);
     entry->handshake = handshake_open(source);
+    entry->quarantined = metrics_series3(metrics, METRIC_INGEST_REQUESTS, source->name, "quarantined", NULL);
+    entry->released = metrics_series3(metrics, METRIC_QUARANTINE_RELEASED, source->name, NULL, NULL);
+    pthread_mutex_init(&entry->pen.lock, NULL);
     entry->dropped = metrics_series3(metrics, METRIC_INGEST_REQUESTS, source->name, "undecided", NULL);
     for (int r = 0; r < REFUSAL_COUNT; r++)
         entry->refused[r] = metrics_series3(metrics, METRIC_INGEST_REQUESTS, source->name,
@@ -80,6 +83,7 @@ void ingest_close(struct ingest *ingest)
         free(ingest->entries[i].verify_failures);
         free(ingest->entries[i].sinks);
         handshake_close(ingest->entries[i].handshake);
+        pthread_mutex_destroy(&ingest->entries[i].pen.lock);
     }
     free(ingest->entries);
     free(ingest);

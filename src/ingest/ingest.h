@@ -14,7 +14,7 @@
 #include "util/status.h"
 #include "verify/verify.h"
 
-enum ingest_on_failure { INGEST_REJECT, INGEST_ACCEPT_FLAG };
+enum ingest_on_failure { INGEST_REJECT, INGEST_QUARANTINE, INGEST_ACCEPT_FLAG };
 
 /* What a provider asks before it sends: handshake.h. */
 enum ingest_handshake { INGEST_NO_HANDSHAKE, INGEST_SLACK, INGEST_META, INGEST_GRAPH, INGEST_ZOOM };
@@ -62,7 +62,10 @@ struct ingest_options {
     bool tenant_in_path;                 /* {prefix}/{tenant}/{source} */
     const struct ingest_source *sources; /* borrowed for the life of the room, with all they point to */
     size_t source_count;
-    size_t max_body_bytes;    /* for the 413's "limit" */
+    size_t max_body_bytes; /* for the 413's "limit" */
+    /* The pen: what of failed hooks it takes a second of one source, and how much of one source it holds. */
+    double pen_rate, pen_burst;
+    int64_t pen_share_bytes;
     bool (*ready)(void *ctx); /* GET /ready on this port: status only */
     /* False when it was not taken: too many wait. The store's writer thread; must not block. NULL: never. */
     bool (*revive)(void *ctx, struct ingest_revival *revival);
@@ -78,6 +81,28 @@ void ingest_close(struct ingest *ingest);
 /* http_options.handler and .on_refused, with ctx = the ingest. */
 void ingest_handle(void *ctx, const struct http_request *request);
 void ingest_refused(void *ctx, const char *reason);
+
+/* Hooks out of the pen: verified again, by today's secrets at the time they came, and if that is good
+ * committed as new ones; their lanes and dedupe keys are resolved as at ingest. */
+enum ingest_released {
+    RELEASE_VERIFIED,     /* in a dry run: it would be a hook */
+    RELEASE_DONE,         /* durable; it has a seq */
+    RELEASE_DUPLICATE,    /* out of the pen; its dedupe key was claimed by another */
+    RELEASE_FAILED_AGAIN, /* still there */
+    RELEASE_NO_SOURCE,    /* still there: no source of that name and tenant is configured */
+    RELEASE_GONE,         /* somebody was faster */
+    RELEASE_REFUSED,      /* still there: what store_commit or the hook's done() said is in `status` */
+};
+struct ingest_release {
+    uint64_t pen_id;
+    struct envelope *envelope; /* the caller's, who has the only reference; changed by the call */
+    enum ingest_released outcome;
+    const char *reason; /* static: why it failed again */
+    enum status status;
+};
+enum { INGEST_RELEASE_MAX = 100 };
+/* Blocks until all are durable. Any thread but the store's own and the loops. */
+void ingest_release(struct ingest *ingest, struct ingest_release *releases, size_t count, bool dry_run);
 
 /* From now on a request on a kept connection gets 503 draining; first requests are still served. Any thread.
  */

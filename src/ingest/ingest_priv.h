@@ -3,6 +3,7 @@
 #ifndef INGEST_INGEST_PRIV_H
 #define INGEST_INGEST_PRIV_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "ingest/ingest.h"
@@ -21,6 +22,8 @@
     X(STORE_UNAVAILABLE, "store_unavailable", 503, 2)                                                        \
     X(BACKLOG_FULL, "backlog_full", 503, 10)                                                                 \
     X(DLQ_FULL, "dlq_full", 503, 30)                                                                         \
+    X(QUARANTINE_RATE_LIMITED, "quarantine_rate_limited", 429, 1)                                            \
+    X(QUARANTINE_FULL, "quarantine_full", 503, 60)                                                           \
     X(DISK_FULL, "disk_full", 503, 30)                                                                       \
     X(DRAINING, "draining", 503, 2)
 
@@ -45,13 +48,23 @@ struct refusal_detail {
 void refusal_body(enum refusal refusal, const struct refusal_detail *detail, struct buf *out);
 void refuse(struct http_exchange *exchange, enum refusal refusal, const struct refusal_detail *detail);
 
+/* So many a second, and so many at once. Any thread. */
+struct bucket {
+    pthread_mutex_t lock;
+    double tokens;
+    int64_t since_us; /* monotonic; 0: it is full */
+};
+bool bucket_take(struct bucket *bucket, double rate, double burst, int64_t now_us);
+
 /* A source with what the room made for it at open. */
 struct entry {
     const struct ingest_source *source;
     struct bytes name, tenant;
-    struct series *accepted, *duplicate, *revived, *dropped, *handshakes, *refused[REFUSAL_COUNT];
+    struct series *accepted, *duplicate, *revived, *quarantined, *released, *dropped, *handshakes;
+    struct series *refused[REFUSAL_COUNT];
     struct handshake *handshake;
     struct series **verify_failures; /* one per verify_reasons() */
+    struct bucket pen;
     struct sink_entry *sinks;
 };
 
@@ -79,6 +92,8 @@ struct route {
 
 /* By bytes: no decoding, no dot segments, nothing but an exact match. */
 struct route route_of(const struct ingest *ingest, struct bytes target_path);
+/* NULL when there is no such source. */
+struct entry *entry_find(const struct ingest *ingest, struct bytes name);
 /* [A-Za-z0-9_-]{1,64} */
 bool route_name_ok(struct bytes name);
 
@@ -92,6 +107,9 @@ void hook_keep_stored(struct envelope *envelope, const struct ingest_source *sou
 /* rows.c: the dedupe key of a verified hook, and one row for every sink whose filter takes it; all in the
  * envelope's arena. What is missing or left out is counted. */
 void hook_resolve(const struct entry *entry, struct store_hook *hook);
+
+/* pen.c */
+void answer_quarantined(struct http_exchange *exchange, const char *reason);
 
 /* The rest of the way of a routed POST. Answers now or later. */
 void intake(struct ingest *ingest, const struct route *route, const struct http_request *request);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "events/events.h"
+#include "util/check.h"
 #include "util/clock.h"
 
 /* From the complete request to its answer. */
@@ -71,7 +72,10 @@ static void publish_accepted(const struct intake *in)
 static void finish(struct intake *in, enum status status, bool revived)
 {
     histogram_observe(in->ingest->duration, (double)(clock_mono_us() - in->started_us) / 1e6);
-    if (status == STATUS_OK) {
+    if (status == STATUS_OK && in->hook.pen_reason) {
+        counter_add(in->entry->quarantined, 1);
+        answer_quarantined(in->exchange, in->hook.pen_reason);
+    } else if (status == STATUS_OK) {
         counter_add(revived               ? in->entry->revived
                     : in->hook.twin.found ? in->entry->duplicate
                                           : in->entry->accepted,
@@ -107,6 +111,26 @@ static void committed(struct store_hook *hook, enum status status)
         finish(in, STATUS_FULL, false);
 }
 
+/* What failed verification; false when it was refused. */
+static bool may_stay(struct ingest *ingest, struct entry *entry, struct http_exchange *exchange,
+                     const char *reason)
+{
+    switch (entry->source->on_failure) {
+    case INGEST_REJECT:
+        refuse_counted(entry, exchange, REFUSE_VERIFICATION_FAILED,
+                       &(struct refusal_detail){.name = "reason", .value = bytes_str(reason)});
+        return false;
+    case INGEST_QUARANTINE:
+        if (bucket_take(&entry->pen, ingest->options.pen_rate, ingest->options.pen_burst, clock_mono_us()))
+            return true;
+        refuse_counted(entry, exchange, REFUSE_QUARANTINE_RATE_LIMITED, NULL);
+        return false;
+    case INGEST_ACCEPT_FLAG:
+        return true;
+    }
+    UNREACHABLE();
+}
+
 void intake(struct ingest *ingest, const struct route *route, const struct http_request *request)
 {
     struct entry *entry = route->entry;
@@ -117,23 +141,20 @@ void intake(struct ingest *ingest, const struct route *route, const struct http_
 
     struct verify_result verified = verify(entry->source->verifier, envelope, envelope->received_at_ms);
     envelope->verification = verified.verification;
-    if (verified.verification == VERIFICATION_FAILED) {
+    bool failed = verified.verification == VERIFICATION_FAILED;
+    if (failed) {
         count_verify_failure(entry, verified.reason);
-        if (entry->source->on_failure == INGEST_REJECT) {
-            refuse_counted(entry, request->exchange, REFUSE_VERIFICATION_FAILED,
-                           &(struct refusal_detail){.name = "reason", .value = bytes_str(verified.reason)});
+        if (!may_stay(ingest, entry, request->exchange, verified.reason)) {
             envelope_unref(envelope);
             return;
         }
     }
 
-    if (verified.verification != VERIFICATION_FAILED &&
-        handshake_signed(entry, envelope, request->exchange)) {
+    if (!failed && handshake_signed(entry, envelope, request->exchange)) {
         envelope_unref(envelope);
         return;
     }
 
-    hook_keep_stored(envelope, entry->source);
     struct intake *in = arena_zalloc(envelope->arena, sizeof *in);
     *in = (struct intake){
         .hook = {.envelope = envelope, .done = committed, .ctx = in},
@@ -142,7 +163,13 @@ void intake(struct ingest *ingest, const struct route *route, const struct http_
         .exchange = request->exchange,
         .started_us = started_us,
     };
-    hook_resolve(entry, &in->hook);
+    if (failed && entry->source->on_failure == INGEST_QUARANTINE) {
+        in->hook.pen_reason = verified.reason; /* as it came: what is verified again needs all of it */
+        in->hook.pen_share_bytes = ingest->options.pen_share_bytes;
+    } else {
+        hook_keep_stored(envelope, entry->source);
+        hook_resolve(entry, &in->hook);
+    }
 
     enum status status = store_commit(ingest->options.store, &in->hook);
     if (status != STATUS_OK) {

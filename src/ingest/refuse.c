@@ -30,6 +30,8 @@ enum refusal refusal_of(enum status status)
         return REFUSE_BACKLOG_FULL;
     case STATUS_DLQ_FULL:
         return REFUSE_DLQ_FULL;
+    case STATUS_PEN_FULL:
+        return REFUSE_QUARANTINE_FULL;
     case STATUS_DISK_FULL:
         return REFUSE_DISK_FULL;
     case STATUS_UNAVAILABLE:

@@ -22,6 +22,11 @@ static int by_name(const void *key, const void *entry)
     return bytes_cmp(*(const struct bytes *)key, ((const struct entry *)entry)->name);
 }
 
+struct entry *entry_find(const struct ingest *ingest, struct bytes name)
+{
+    return bsearch(&name, ingest->entries, ingest->options.source_count, sizeof *ingest->entries, by_name);
+}
+
 /* Takes "/segment" off the front of `rest`; false when it does not start so. */
 static bool segment(struct bytes *rest, struct bytes *out)
 {
@@ -51,8 +56,7 @@ struct route route_of(const struct ingest *ingest, struct bytes path)
     if (!whole || !source.len)
         return (struct route){.kind = ROUTE_NOT_FOUND};
 
-    struct entry *entry =
-        bsearch(&source, ingest->entries, ingest->options.source_count, sizeof *ingest->entries, by_name);
+    struct entry *entry = entry_find(ingest, source);
     if (!entry)
         return (struct route){.kind = ROUTE_UNKNOWN_SOURCE};
     if (!ingest->options.tenant_in_path)

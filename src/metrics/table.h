@@ -8,6 +8,11 @@
       "Requests refused before a source took them")                                                          \
     X(INGEST_DURATION, HISTOGRAM, "ingest_duration_seconds", "", "From the complete request to its answer")  \
     X(VERIFY_FAILURES, COUNTER, "verify_failures_total", "source,reason", "Failed verifications")            \
+    X(QUARANTINE_RELEASED, COUNTER, "quarantine_released_total", "source",                                   \
+      "Hooks that were verified again and left the quarantine")                                              \
+    X(QUARANTINE_HOOKS, GAUGE, "quarantine_hooks", "source", "Hooks in quarantine")                          \
+    X(QUARANTINE_BYTES, GAUGE, "quarantine_bytes", "source", "Their bytes")                                  \
+    X(DEDUPE_KEYS, GAUGE, "dedupe_keys", "", "Dedupe keys that are remembered")                              \
     X(STORE_COMMIT_DURATION, HISTOGRAM, "store_commit_duration_seconds", "", "One commit with its sync")     \
     X(STORE_COMMIT_BATCH, HISTOGRAM, "store_commit_batch_size", "", "Hooks in one commit")                   \
     X(STORE_COMMIT_FAILURES, COUNTER, "store_commit_failures_total", "",                                     \

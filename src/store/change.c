@@ -200,6 +200,9 @@ bool changes_write(struct store *store, const struct list *changes)
         case CHANGE_FORGET:
             written = forget_write(store, node);
             break;
+        case CHANGE_PEN:
+            written = pen_change_write(store, node);
+            break;
         }
         if (!written)
             return false;
@@ -238,6 +241,8 @@ void changes_written(struct store *store, struct list *changes)
             erase_written(store, node);
         if (change_kind(node) == CHANGE_FORGET)
             forget_written(store, node);
+        if (change_kind(node) == CHANGE_PEN)
+            pen_change_written(store, node);
         change_free(node);
     }
     if (count == 0)

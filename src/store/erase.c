@@ -24,8 +24,7 @@ struct erasure {
 
 /* ---- asking, on any thread ---- */
 
-/* True when the log was emptied after this call began. */
-static bool scrub(struct store *store)
+bool erase_scrub(struct store *store)
 {
     struct changes *changes = &store->changes;
     uint64_t asked = atomic_fetch_add(&store->scrub.asked, 1) + 1;
@@ -53,7 +52,7 @@ enum status store_erase(struct store *store, uint64_t seq)
     changes_give(store, &one);
     if (!store_flush(store))
         return STATUS_UNAVAILABLE;
-    return scrub(store) ? STATUS_OK : STATUS_BUSY;
+    return erase_scrub(store) ? STATUS_OK : STATUS_BUSY;
 }
 
 /* ---- doing, by the writer ---- */

@@ -39,7 +39,7 @@ enum status reader_status(int rc, bool found)
     return db_status(rc);
 }
 
-static enum status hook_of(struct store *store, sqlite3_stmt *stmt, uint64_t seq, struct envelope **out)
+enum status reader_envelope(struct store *store, sqlite3_stmt *stmt, uint64_t seq, struct envelope **out)
 {
     struct bytes id = db_column(stmt, 0);
     const struct name *tenant = names_by_id(&store->names, (uint32_t)sqlite3_column_int64(stmt, 2));
@@ -64,7 +64,8 @@ enum status store_read_hook(struct store_reader *reader, uint64_t seq, struct en
     *out = NULL;
     sqlite3_bind_int64(stmt, 1, (int64_t)seq);
     int rc = sqlite3_step(stmt);
-    enum status status = rc == SQLITE_ROW ? hook_of(reader->store, stmt, seq, out) : reader_status(rc, false);
+    enum status status =
+        rc == SQLITE_ROW ? reader_envelope(reader->store, stmt, seq, out) : reader_status(rc, false);
     sqlite3_reset(stmt);
     return status;
 }

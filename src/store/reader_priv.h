@@ -8,6 +8,10 @@
 
 #define READER_SQL(X)                                                                                        \
     X(HOOK, "SELECT id, received_at, tenant, source, head, body FROM hooks WHERE seq = ?1")                  \
+    X(PEN, "SELECT id, hook, received_at, tenant, source, size, reason FROM pen WHERE id > ?1 ORDER BY id")  \
+    X(PEN_HOOK,                                                                                              \
+      "SELECT id, hook, received_at, tenant, source, size, reason FROM pen WHERE id > ?1 AND hook = ?2")     \
+    X(PEN_READ, "SELECT hook, received_at, tenant, source, head, body FROM pen WHERE id = ?1")               \
     X(TAIL, "SELECT ifnull(max(block) + 1, 0) FROM blocks")                                                  \
     X(BLOCKS_AT, "SELECT block FROM blocks WHERE oldest <= ?1 AND newest >= ?1 ORDER BY block DESC")         \
     X(FIND, "SELECT seq FROM hooks WHERE seq >= ?1 AND seq < ?2 AND id = ?3")                                \
@@ -59,6 +63,8 @@ struct store_reader {
 
 /* OK or NOT_FOUND when SQLite was content, else IO or CORRUPT. */
 enum status reader_status(int rc, bool found);
+/* A hook out of the columns id, received_at, tenant, source, head, body. */
+enum status reader_envelope(struct store *store, sqlite3_stmt *stmt, uint64_t seq, struct envelope **out);
 /* A row of READER_ROWS. */
 bool reader_row(struct store_reader *reader, sqlite3_stmt *stmt, struct store_row_view *view);
 

@@ -17,6 +17,8 @@
  *
  * claims: the dedupe keys that hooks claimed, appended in seq order; see claim.c.
  *
+ * pen: hooks that failed verification; see pen.c.
+ *
  * marks: open breakers, paused sinks and lanes.
  *
  * Nothing on the way of a hook writes to a B-tree anywhere but at its end. The layout grows by steps: a store
@@ -65,8 +67,14 @@ static const char claims[] =
     "CREATE TABLE claims(seq INTEGER PRIMARY KEY, hash BLOB NOT NULL, id BLOB NOT NULL,"
     " expires INTEGER NOT NULL);";
 
+static const char pen[] =
+    "CREATE TABLE pen(id INTEGER PRIMARY KEY, hook BLOB NOT NULL UNIQUE, received_at INTEGER NOT NULL,"
+    " tenant INTEGER NOT NULL, source INTEGER NOT NULL, size INTEGER NOT NULL, reason TEXT NOT NULL,"
+    " head BLOB NOT NULL, body BLOB NOT NULL);"
+    "CREATE INDEX pen_sizes ON pen(source, size);";
+
 /* A layout is the sum of its steps; user_version counts those that were taken. */
-static const char *const steps[] = {first_tables, attempts_and_audit, marks, dead_letters, claims};
+static const char *const steps[] = {first_tables, attempts_and_audit, marks, dead_letters, claims, pen};
 enum { SCHEMA_VERSION = sizeof steps / sizeof steps[0] };
 
 static bool take_steps(struct db *db, int64_t version)

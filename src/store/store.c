@@ -66,9 +66,20 @@ done:
     return status;
 }
 
+static void collect_pen(void *ctx, const struct store_pen_sum *sum)
+{
+    const struct store *store = ctx;
+    gauge_set(metrics_series3(store->options.metrics, METRIC_QUARANTINE_HOOKS, sum->source, NULL, NULL),
+              (double)sum->hooks);
+    gauge_set(metrics_series3(store->options.metrics, METRIC_QUARANTINE_BYTES, sum->source, NULL, NULL),
+              (double)sum->bytes);
+}
+
 static void collect(void *ctx)
 {
     struct store *store = ctx;
+    store_pen_sums(store, collect_pen, store);
+    gauge_set(store->keys_gauge, (double)atomic_load(&store->claims.keys));
     gauge_set(store->disk_gauge, (double)atomic_load(&store->disk_bytes));
     gauge_set(store->free_gauge, (double)atomic_load(&store->free_bytes));
 }
@@ -82,6 +93,7 @@ static void open_metrics(struct store *store)
     store->commit_batch = metrics_series3(metrics, METRIC_STORE_COMMIT_BATCH, NULL, NULL, NULL);
     store->commit_failures = metrics_series3(metrics, METRIC_STORE_COMMIT_FAILURES, NULL, NULL, NULL);
     store->disk_gauge = metrics_series3(metrics, METRIC_STORE_DISK_BYTES, NULL, NULL, NULL);
+    store->keys_gauge = metrics_series3(metrics, METRIC_DEDUPE_KEYS, NULL, NULL, NULL);
     store->free_gauge = metrics_series3(metrics, METRIC_DISK_FREE_BYTES, NULL, NULL, NULL);
     metrics_on_scrape(metrics, collect, store);
 }
@@ -112,6 +124,7 @@ enum status store_open(const struct store_options *options, struct store **out, 
     queue_init(&store->queue);
     changes_init(&store->changes);
     dlq_open(store);
+    pen_init(&store->pen);
     changes_set_stuck(&store->changes, true); /* until there is a writer */
 
     status = writer_open(store, err);
@@ -124,6 +137,8 @@ enum status store_open(const struct store_options *options, struct store **out, 
         status = blocks_load(store, err);
     if (status == STATUS_OK)
         status = claims_load(store, err);
+    if (status == STATUS_OK)
+        status = pen_load(store, err);
     if (status != STATUS_OK)
         goto close_writer;
     status = checkpoint_open(store, err);
@@ -145,6 +160,7 @@ close_writer:
     writer_close(store);
     blocks_free(&store->blocks);
     claims_free(&store->claims);
+    pen_free(&store->pen);
     changes_free(&store->changes);
     dlq_close(&store->dlq);
     queue_free(&store->queue);
@@ -200,6 +216,7 @@ void store_close(struct store *store)
     writer_close(store);
     blocks_free(&store->blocks);
     claims_free(&store->claims);
+    pen_free(&store->pen);
     changes_free(&store->changes);
     dlq_close(&store->dlq);
     queue_free(&store->queue);
@@ -224,14 +241,17 @@ enum status store_commit(struct store *store, struct store_hook *hook)
         return STATUS_UNAVAILABLE;
     if (atomic_load_explicit(&store->disk_full, memory_order_relaxed))
         return STATUS_DISK_FULL;
-    if (atomic_load_explicit(&store->backlog_full, memory_order_relaxed))
+    bool owed = !hook->pen_reason; /* what goes into the pen is nobody's to deliver */
+    if (owed && atomic_load_explicit(&store->backlog_full, memory_order_relaxed))
         return STATUS_BACKLOG_FULL;
-    if (atomic_load_explicit(&store->dlq.full, memory_order_relaxed) > 0 &&
+    if (owed && atomic_load_explicit(&store->dlq.full, memory_order_relaxed) > 0 &&
         dlq_is_full(&store->dlq, hook->envelope->source))
         return STATUS_DLQ_FULL;
 
     claim_make(hook);
     hook->head = envelope_encode_in(hook->envelope, hook->envelope->arena);
+    if (!owed && !pen_reserve(store, hook))
+        return STATUS_PEN_FULL;
     size_t bytes = store_hook_bytes(hook);
     enum status status = STATUS_OK;
     size_t hooks = atomic_fetch_add(&queue->hooks, 1);
@@ -245,6 +265,8 @@ enum status store_commit(struct store *store, struct store_hook *hook)
     if (status != STATUS_OK) {
         atomic_fetch_sub(&queue->bytes, bytes);
         atomic_fetch_sub(&queue->hooks, 1);
+        if (!owed)
+            pen_unreserve(store, hook);
         return status;
     }
     queue_push(queue, &hook->node);

@@ -49,13 +49,24 @@ struct store_hook {
      * connection without an answer. */
     void (*done)(struct store_hook *hook, enum status status);
     void *ctx;
+    /* Into the pen instead, for that reason (static): no seq, no rows; committed() never sees it.
+     * store_commit says PEN_FULL when its source would have more there than that. */
+    const char *pen_reason;
+    int64_t pen_share_bytes;
+    /* Out of the pen, in the transaction that makes it a hook; 0: it was not there. done(NOT_FOUND): somebody
+     * was faster, and it is no hook. */
+    uint64_t pen_id;
     int64_t dedupe_ttl_ms; /* over 0: it claims the envelope's dedupe_key, if it has one, for that long */
 
     uint32_t tenant;        /* out: store_tenant_name; set before committed() */
     struct store_twin twin; /* out, in done(OK) */
 
-    uint32_t source;                   /* the store's */
-    struct bytes head;                 /* the store's: the encoded envelope, in the envelope's own arena */
+    uint32_t source;   /* the store's */
+    struct bytes head; /* the store's: the encoded envelope, in the envelope's own arena */
+    struct pen_gone {
+        int64_t hooks, bytes;
+        uint32_t source;
+    } pen_gone;                        /* the store's */
     uint8_t claim[16];                 /* the store's: of tenant, source and key */
     const struct store_hook *first_in; /* the store's: the first, when it is in the same batch */
 };
@@ -82,6 +93,7 @@ struct store_options {
     int64_t retention_ms;              /* delivered hooks stay that long */
     int64_t max_bytes;                 /* of the store's files; 0: none */
     int64_t min_free_bytes;            /* below it store_commit says DISK_FULL */
+    int64_t pen_retention_ms;          /* hooks in the pen stay that long */
     size_t max_dedupe_keys;            /* beyond it the oldest are forgotten before their time */
     const struct store_dlq_bound *dlq; /* of sources that have bounds; copied */
     size_t dlq_count;
@@ -112,7 +124,8 @@ const char *store_tenant_name(const struct store *store, uint32_t id);
 bool store_tenant_find(const struct store *store, struct bytes name, uint32_t *id);
 
 /* Any thread, never blocks. OK: done() will be called. Else the hook was not taken: FULL (max_queue,
- * max_queue_bytes), BACKLOG_FULL, DLQ_FULL, DISK_FULL, UNAVAILABLE (a commit is undecided), DRAINING. */
+ * max_queue_bytes), BACKLOG_FULL, DLQ_FULL, PEN_FULL, DISK_FULL, UNAVAILABLE (a commit is undecided),
+ * DRAINING. */
 enum status store_commit(struct store *store, struct store_hook *hook);
 
 /* The gate for ingest that lanes holds: true makes store_commit say BACKLOG_FULL. Any thread. */
@@ -357,6 +370,52 @@ struct store_dead_sum {
 };
 enum status store_sum_dead(struct store_reader *reader, const struct store_dead_filter *filter,
                            struct store_dead_sum *sum);
+
+/* ---- the pen: hooks that failed verification ---- */
+
+enum { STORE_PEN_REASON_MAX = 63 };
+
+struct store_pen_filter {
+    const char *tenant, *source; /* NULL: any */
+    struct bytes failure;        /* the reason they are there for; absent: any */
+    const struct uuid *hook;     /* NULL: any */
+    int64_t since_ms, until_ms;  /* received_at in [since, until); 0: open */
+    uint64_t after_id;           /* cursor */
+    size_t limit;
+};
+/* Bytes are borrowed for the call. */
+struct store_pen_view {
+    uint64_t id; /* ascending in order of arrival; of the pen alone */
+    struct uuid hook;
+    const char *tenant, *source;
+    int64_t received_at_ms;
+    size_t size; /* head and body */
+    struct bytes reason;
+};
+/* Oldest first, from the cursor in the filter, which moves behind what was looked at: a bounded number a
+ * call, so that fewer than `limit` may come although there are more: `end` tells. */
+enum status store_walk_pen(struct store_reader *reader, struct store_pen_filter *filter,
+                           bool (*each)(void *ctx, const struct store_pen_view *entry), void *ctx, bool *end);
+/* The hook as it came, with all its headers (one reference, the caller's; its seq is 0); NOT_FOUND, CORRUPT,
+ * IO. */
+enum status store_read_pen(struct store_reader *reader, uint64_t id, struct envelope **out);
+
+struct store_pen_sum {
+    const char *source; /* static for the store's life */
+    uint64_t hooks;
+    int64_t bytes;
+};
+/* Of every source that ever had one there; gives the sum of all. Any thread, cheap; `each` must not call
+ * back.
+ */
+uint64_t store_pen_sums(struct store *store, void (*each)(void *ctx, const struct store_pen_sum *sum),
+                        void *ctx);
+/* Gone; or there for another reason (copied, cut). Both ride as changes do: any thread, never block. An id
+ * that is not there is nothing. */
+void store_pen_discard(struct store *store, uint64_t id);
+void store_pen_reason(struct store *store, uint64_t id, const char *reason);
+/* As store_erase, for one in the pen. */
+enum status store_pen_erase(struct store *store, uint64_t id);
 
 /* Removes a hook for good: its rows, failures, head and body are overwritten in the database, and the log is
  * emptied. Blocks, for as long as a sync of the whole log takes. Nobody may be delivering it any more: lanes

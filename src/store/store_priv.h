@@ -145,7 +145,15 @@ void queue_sleep(struct queue *queue, int64_t until_us);
 
 /* What rides begins with its node and its kind, as struct store_change does, and is one allocation
  * (beside a change's response). */
-enum change_kind { CHANGE_OUTCOME, CHANGE_AUDIT, CHANGE_MARK, CHANGE_MOVE, CHANGE_ERASE, CHANGE_FORGET };
+enum change_kind {
+    CHANGE_OUTCOME,
+    CHANGE_AUDIT,
+    CHANGE_MARK,
+    CHANGE_MOVE,
+    CHANGE_ERASE,
+    CHANGE_FORGET,
+    CHANGE_PEN
+};
 
 static inline enum change_kind change_kind(const struct list *node)
 {
@@ -223,6 +231,8 @@ bool dlq_is_full(const struct dlq *dlq, struct bytes source);
 
 /* Inside a transaction; and once it is durable. */
 bool erase_write(struct store *store, struct list *node);
+/* Any thread, blocks: true when the log was emptied after this call began. */
+bool erase_scrub(struct store *store);
 void erase_written(struct store *store, const struct list *node);
 /* Emptying the log, so that it keeps nothing of what was erased. */
 struct scrub {
@@ -309,6 +319,43 @@ int64_t claims_due_us(const struct store *store);
 /* For change.c. */
 bool forget_write(struct store *store, struct list *node);
 void forget_written(struct store *store, const struct list *node);
+
+/* ---- pen.c: hooks that failed verification ---------------------------------------------------------------
+ */
+
+struct pen_sum {
+    uint32_t source;
+    int64_t hooks, bytes; /* those on their way into it too */
+};
+
+struct pen {
+    pthread_mutex_t lock;
+    VEC(struct pen_sum) sums; /* under `lock` */
+    /* The writer's. */
+    struct list batch; /* hooks of the batch that go into the pen */
+    int64_t oldest_ms; /* unix; INT64_MAX: it is empty */
+    struct pen_gone expired[64];
+    size_t expired_len;
+};
+
+void pen_init(struct pen *pen);
+void pen_free(struct pen *pen);
+enum status pen_load(struct store *store, struct error *err);
+/* Any thread: room for a hook, whose head is made; false when its source has no more. */
+bool pen_reserve(struct store *store, struct store_hook *hook);
+void pen_unreserve(struct store *store, const struct store_hook *hook);
+/* The writer, before a batch gets its seqs: hooks for the pen leave it, and those out of it that are not
+ * there are answered. False on an error. */
+bool pen_part(struct store *store);
+/* Inside a transaction; once it is durable; and the answers to those that went in. */
+bool pen_write(struct store *store);
+void pen_written(struct store *store);
+void pen_answer(struct store *store, enum status status);
+/* When the oldest has to go (monotonic); INT64_MAX: none is there. */
+int64_t pen_due_us(const struct store *store);
+/* For change.c. */
+bool pen_change_write(struct store *store, struct list *node);
+void pen_change_written(struct store *store, const struct list *node);
 
 /* ---- block.c: 1,024 seqs at a time -----------------------------------------------------------------------
  */
@@ -443,6 +490,14 @@ void remove_undone(struct store *store);
     X(MARK, "INSERT OR REPLACE INTO marks(kind, sink, tenant, lane, since, until, cause, opens) "            \
             "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                                                        \
     X(UNMARK, "DELETE FROM marks WHERE kind = ?1 AND sink = ?2 AND tenant = ?3 AND lane = ?4")               \
+    X(PEN_PUT, "INSERT INTO pen(hook, received_at, tenant, source, size, reason, head, body) "               \
+               "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                                                     \
+    X(PEN_HAS, "SELECT 1 FROM pen WHERE id = ?1")                                                            \
+    X(PEN_DROP, "DELETE FROM pen WHERE id = ?1 RETURNING source, size")                                      \
+    X(PEN_EXPIRE, "DELETE FROM pen WHERE id IN (SELECT id FROM pen WHERE received_at < ?1 ORDER BY id "      \
+                  "LIMIT ?2) RETURNING source, size")                                                        \
+    X(PEN_OLDEST, "SELECT received_at FROM pen ORDER BY id LIMIT 1")                                         \
+    X(PEN_REASON, "UPDATE pen SET reason = ?2 WHERE id = ?1")                                                \
     X(CLAIM, "INSERT INTO claims(seq, hash, id, expires) VALUES(?1, ?2, ?3, ?4)")                            \
     X(CLAIM_GET, "SELECT hash, id, expires FROM claims WHERE seq = ?1")                                      \
     X(CLAIM_DROP, "DELETE FROM claims WHERE seq = ?1")                                                       \
@@ -528,6 +583,7 @@ struct store {
     struct keeper keeper;
     struct dlq dlq;
     struct claims claims;
+    struct pen pen;
     struct scrub scrub;
     bool scanned; /* pending rows of each block are known */
 
@@ -537,7 +593,8 @@ struct store {
     atomic_uint_least64_t next_seq, hooks, dead;
     atomic_int_least64_t disk_bytes, free_bytes, log_bytes;
 
-    struct series *commit_duration, *commit_batch, *commit_failures, *disk_gauge, *free_gauge; /* or NULL */
+    struct series *commit_duration, *commit_batch, *commit_failures, *disk_gauge, *free_gauge,
+        *keys_gauge; /* or NULL */
 };
 
 /* Bytes that a waiting hook counts for. */

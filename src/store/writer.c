@@ -46,6 +46,13 @@ static bool name_hook(struct store *store, struct store_hook *hook)
     return tenant && source;
 }
 
+static void refuse(struct store *store, struct store_hook *hook)
+{
+    if (hook->pen_reason)
+        pen_unreserve(store, hook);
+    hook->done(hook, STATUS_UNAVAILABLE);
+}
+
 static void form_batch(struct store *store)
 {
     struct writer *writer = &store->writer;
@@ -61,7 +68,7 @@ static void form_batch(struct store *store)
         if (name_hook(store, hook))
             writer->batch[writer->batch_len++] = hook;
         else
-            hook->done(hook, STATUS_UNAVAILABLE);
+            refuse(store, hook);
     }
 }
 
@@ -115,6 +122,8 @@ static bool fill_transaction(struct store *store, uint64_t first_seq)
             !claim_write(store, writer->batch[i], first_seq + i))
             return false;
     }
+    if (!pen_write(store))
+        return false;
     if (writer->floor_dirty && !writer_put_floor(store))
         return false;
     return names_write(&store->names, writer->db.sql[WRITER_NAME]) &&
@@ -141,6 +150,7 @@ void writer_answer(struct store *store, enum status status)
         struct store_hook *twin = LIST_OWNER(node, struct store_hook, node);
         twin->done(twin, status);
     }
+    pen_answer(store, status);
 }
 
 static void count_failure(struct store *store)
@@ -171,6 +181,7 @@ static void settle(struct store *store, uint64_t first_seq)
         blocks_add_hook(&store->blocks, hook->envelope, hook->row_count);
     }
     claims_written(store);
+    pen_written(store);
     changes_written(store, &writer->changes);
     atomic_fetch_add(&store->hooks, writer->batch_len);
     if (writer->batch_len > 0 && store->options.committed)
@@ -186,7 +197,7 @@ static void commit(struct store *store)
     if (list_empty(&writer->changes))
         changes_take(&store->changes, &writer->changes, CHANGES_MAX);
 
-    if (!claims_part(store))
+    if (!pen_part(store) || !claims_part(store))
         goto not_written;
 
     /* Whatever becomes of the batch, its seqs are used up. */
@@ -232,7 +243,7 @@ void writer_refuse_waiting(struct store *store)
     while ((node = list_pop(&store->writer.waiting))) {
         struct store_hook *hook = LIST_OWNER(node, struct store_hook, node);
         leave_queue(store, hook);
-        hook->done(hook, STATUS_UNAVAILABLE);
+        refuse(store, hook);
     }
 }
 
@@ -242,8 +253,11 @@ static int64_t due_us(struct store *store)
     struct writer *writer = &store->writer;
     int64_t due = list_empty(&writer->changes) ? changes_due_us(&store->changes) : 0;
     bool removal = atomic_load(&store->keeper.planned) && !atomic_load(&store->draining);
-    int64_t claims = atomic_load(&store->draining) ? INT64_MAX : claims_due_us(store);
-    due = claims < due ? claims : due;
+    if (!atomic_load(&store->draining)) {
+        int64_t claims = claims_due_us(store), pen = pen_due_us(store);
+        due = claims < due ? claims : due;
+        due = pen < due ? pen : due;
+    }
     if (removal || !names_all_durable(&store->names, 0) || writer->floor_dirty)
         due = 0;
     return due < writer->pause_until_us ? writer->pause_until_us : due;

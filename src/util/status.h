@@ -11,6 +11,7 @@
     X(FULL, "a bound was reached; try later")                                                                \
     X(BACKLOG_FULL, "too much is waiting to be delivered")                                                   \
     X(DLQ_FULL, "the source has as many dead letters as it may have")                                        \
+    X(PEN_FULL, "the source has as much in quarantine as it may have")                                       \
     X(DISK_FULL, "the disk is too full to promise anything")                                                 \
     X(UNAVAILABLE, "the store can't commit now")                                                             \
     X(DRAINING, "the process is going down")                                                                 \

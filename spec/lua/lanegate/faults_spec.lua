@@ -61,16 +61,14 @@ end)
 
 describe("a key of a later version", function()
   says("is refused by its name", [[return {
-      scripts = {}, rate_limits = {}, quarantine = {},
+      scripts = {}, rate_limits = {},
       http = { trusted_proxies = {} },
       sources = { shop = {
-        on_verify_failure = 'quarantine', verify = { type = 'stripe', secret = 'x' },
+        verify = { type = 'stripe', secret = 'x' },
         sinks = { { type = 'log' }, { type = 'google_pubsub' } } } },
       store = { type = 'none' } }]], {
-    "2: quarantine: is not built yet in this version",
     "2: rate_limits: is not built yet in this version",
     "3: http.trusted_proxies: is not built yet in this version",
-    '5: sources.shop.on_verify_failure: "quarantine" is not built yet in this version',
     '6: sources.shop.sinks.google_pubsub.type: "google_pubsub" is not built yet in this version',
     '7: store.type: "none" is not built yet in this version',
   })

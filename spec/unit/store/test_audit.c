@@ -181,7 +181,8 @@ static void a_store_of_an_older_layout_grows(void **state)
     sqlite3 *db;
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     static const char back[] =
-        "DROP TABLE audit; DROP TABLE attempts; DROP TABLE marks; DROP TABLE claims; DROP INDEX dead;"
+        "DROP TABLE audit; DROP TABLE attempts; DROP TABLE marks; DROP TABLE claims; DROP TABLE pen; DROP "
+        "INDEX dead;"
         "ALTER TABLE rows DROP COLUMN size;"
         "CREATE INDEX dead ON rows(seq, sink, tenant, cls, at, lane) WHERE state IN (2, 3);"
         "PRAGMA user_version = 1;";

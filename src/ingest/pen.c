@@ -1,0 +1,144 @@
+/* Into the pen, and out of it. What failed verification is stored as it came, for a person to look at; who
+ * lets it go has it verified again, and only then is it a hook. */
+#include "ingest/ingest_priv.h"
+
+#include <string.h>
+
+#include "util/check.h"
+#include "util/clock.h"
+#include "util/jsonw.h"
+
+/* ---- in ---- */
+
+bool bucket_take(struct bucket *bucket, double rate, double burst, int64_t now_us)
+{
+    pthread_mutex_lock(&bucket->lock);
+    if (bucket->since_us == 0)
+        bucket->tokens = burst;
+    else
+        bucket->tokens += (double)(now_us - bucket->since_us) / 1e6 * rate;
+    if (bucket->tokens > burst)
+        bucket->tokens = burst;
+    bucket->since_us = now_us;
+    bool taken = bucket->tokens >= 1;
+    bucket->tokens -= taken;
+    pthread_mutex_unlock(&bucket->lock);
+    return taken;
+}
+
+void answer_quarantined(struct http_exchange *exchange, const char *reason)
+{
+    struct buf body = {0};
+    struct jsonw w = jsonw_on(&body);
+    jsonw_object(&w, NULL);
+    jsonw_str(&w, "status", "quarantined");
+    jsonw_str(&w, "reason", reason);
+    jsonw_end_object(&w);
+    http_answer(exchange, &(struct http_answer){.status = 202, .body = buf_bytes(&body)});
+    buf_free(&body);
+}
+
+/* ---- out ---- */
+
+struct leaving {
+    struct store_hook hook;
+    struct batch *batch;
+    enum status status;
+};
+
+struct batch {
+    pthread_mutex_t lock;
+    pthread_cond_t done;
+    size_t waiting;
+};
+
+/* The store's writer thread. */
+static void left(struct store_hook *hook, enum status status)
+{
+    struct leaving *leaving = LIST_OWNER(hook, struct leaving, hook);
+    struct batch *batch = leaving->batch;
+    leaving->status = status;
+    pthread_mutex_lock(&batch->lock);
+    if (--batch->waiting == 0)
+        pthread_cond_signal(&batch->done);
+    pthread_mutex_unlock(&batch->lock);
+}
+
+static struct entry *entry_of(struct ingest *ingest, const struct envelope *envelope)
+{
+    struct entry *entry = entry_find(ingest, envelope->source);
+    bool owns = entry && (entry->source->shared || bytes_eq(entry->tenant, envelope->tenant));
+    return owns ? entry : NULL;
+}
+
+/* What has become of the signature since; true when it is good. */
+static bool verify_again(struct ingest *ingest, struct ingest_release *release)
+{
+    const struct entry *entry = entry_of(ingest, release->envelope);
+    release->outcome = RELEASE_NO_SOURCE;
+    release->reason = "source_gone";
+    if (!entry)
+        return false;
+    struct verify_result verified =
+        verify(entry->source->verifier, release->envelope, release->envelope->received_at_ms);
+    release->outcome = RELEASE_FAILED_AGAIN;
+    release->reason = verified.reason;
+    if (verified.verification == VERIFICATION_FAILED)
+        return false;
+    release->envelope->verification = verified.verification;
+    release->outcome = RELEASE_VERIFIED;
+    return true;
+}
+
+static struct leaving *let_go(struct ingest *ingest, struct ingest_release *release, struct batch *batch)
+{
+    struct envelope *envelope = release->envelope;
+    const struct entry *entry = entry_of(ingest, envelope);
+    struct leaving *leaving = arena_zalloc(envelope->arena, sizeof *leaving);
+    *leaving = (struct leaving){.hook = {.envelope = envelope, .done = left, .pen_id = release->pen_id},
+                                .batch = batch};
+    hook_keep_stored(envelope, entry->source);
+    hook_resolve(entry, &leaving->hook);
+    pthread_mutex_lock(&batch->lock);
+    batch->waiting++;
+    pthread_mutex_unlock(&batch->lock);
+    enum status status = store_commit(ingest->options.store, &leaving->hook);
+    if (status != STATUS_OK)
+        left(&leaving->hook, status);
+    return leaving;
+}
+
+static void judge(struct ingest *ingest, struct ingest_release *release, const struct leaving *leaving)
+{
+    const struct entry *entry = entry_of(ingest, release->envelope);
+    release->status = leaving->status;
+    if (leaving->status == STATUS_NOT_FOUND) {
+        release->outcome = RELEASE_GONE;
+    } else if (leaving->status != STATUS_OK) {
+        release->outcome = RELEASE_REFUSED;
+    } else {
+        bool twin = leaving->hook.twin.found;
+        release->outcome = twin ? RELEASE_DUPLICATE : RELEASE_DONE;
+        counter_add(twin ? entry->duplicate : entry->released, 1);
+    }
+}
+
+void ingest_release(struct ingest *ingest, struct ingest_release *releases, size_t count, bool dry_run)
+{
+    CHECK(count <= INGEST_RELEASE_MAX);
+    struct leaving *leaving[INGEST_RELEASE_MAX] = {NULL};
+    struct batch batch = {.waiting = 0};
+    CHECK(pthread_mutex_init(&batch.lock, NULL) == 0 && pthread_cond_init(&batch.done, NULL) == 0);
+    for (size_t i = 0; i < count; i++)
+        if (verify_again(ingest, &releases[i]) && !dry_run)
+            leaving[i] = let_go(ingest, &releases[i], &batch);
+    pthread_mutex_lock(&batch.lock);
+    while (batch.waiting > 0)
+        pthread_cond_wait(&batch.done, &batch.lock);
+    pthread_mutex_unlock(&batch.lock);
+    for (size_t i = 0; i < count; i++)
+        if (leaving[i])
+            judge(ingest, &releases[i], leaving[i]);
+    pthread_cond_destroy(&batch.done);
+    pthread_mutex_destroy(&batch.lock);
+}
