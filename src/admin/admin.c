@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "admin/access.h"
+#include "admin/feed.h"
 #include "util/check.h"
 #include "util/mem.h"
 
@@ -18,6 +19,7 @@ enum status admin_open(const struct admin_options *options, struct admin **out, 
     struct admin *admin = mem_zalloc(sizeof *admin);
     admin->options = *options;
     admin->reader = reader;
+    admin->feed = feed_open(options->events);
     admin->check_host =
         options->token_count == 0 && access_listens_on_loopback(options->listen, options->listen_count);
     admin->options.listen = NULL; /* was borrowed for this call */
@@ -29,6 +31,7 @@ void admin_close(struct admin *admin)
 {
     if (!admin)
         return;
+    feed_close(admin->feed);
     store_reader_close(admin->reader);
     free(admin);
 }

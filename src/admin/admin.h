@@ -48,10 +48,13 @@ struct admin_release {
 };
 enum { ADMIN_RELEASE_MAX = 100 };
 
+struct events;
+
 struct admin_options {
     struct store *store;
     struct lanes *lanes;
     struct metrics *metrics;
+    struct events *events;            /* for GET /v1/events */
     const struct admin_token *tokens; /* borrowed for the life of the room */
     size_t token_count;               /* 0: no token is asked for */
     /* Where the server listens (as in http_options; borrowed for the call). Without tokens and on loopback

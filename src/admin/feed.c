@@ -13,8 +13,9 @@
 
 enum {
     READ_AT_ONCE = 64,
-    BUFFERED_MAX = 256 * 1024, /* what waits for a slow watcher; beyond it events stay in the ring, and may be missed */
-    HEARTBEAT_MS = 10 * 1000,  /* so that a client that is gone is noticed, and proxies do not close */
+    BUFFERED_MAX =
+        256 * 1024, /* what waits for a slow watcher; beyond it events stay in the ring, and may be missed */
+    HEARTBEAT_MS = 10 * 1000, /* so that a client that is gone is noticed, and proxies do not close */
     SLOW_MS = 50,
 };
 
@@ -93,7 +94,8 @@ static bool wants(const struct feed_filter *filter, const struct event *event)
            (!filter->source.at || bytes_eq(filter->source, event->source)) &&
            (!filter->sink.at || bytes_eq(filter->sink, event->sink)) &&
            (!filter->has_key || (event->has_lane && bytes_eq(filter->key, event->key))) &&
-           (!filter->has_lane || (event->has_lane && memcmp(filter->lane, event->lane, sizeof event->lane) == 0));
+           (!filter->has_lane ||
+            (event->has_lane && memcmp(filter->lane, event->lane, sizeof event->lane) == 0));
 }
 
 static void put_event(const struct event *event, struct buf *out)
@@ -223,7 +225,8 @@ static struct bytes keep(char place[192], struct bytes text)
 {
     if (!text.at)
         return BYTES_NONE;
-    size_t len = text.len < 192 ? text.len : 191; /* names and keys are shorter: a longer one matches nothing */
+    size_t len =
+        text.len < 192 ? text.len : 191; /* names and keys are shorter: a longer one matches nothing */
     memcpy(place, text.at, len);
     return bytes_of(place, len);
 }
@@ -251,11 +254,12 @@ enum status feed_watch(struct feed *feed, struct http_exchange *exchange, const 
     if (full)
         return STATUS_FULL;
     struct watcher *watcher = watcher_new(feed, filter, after);
-    watcher->stream = http_stream_open(exchange, &(struct http_stream_options){.type = "text/event-stream",
-                                                                               .greeting = BYTES(":\n\n"),
-                                                                               .max_buffered_bytes = BUFFERED_MAX,
-                                                                               .closed = client_closed,
-                                                                               .ctx = watcher});
+    watcher->stream =
+        http_stream_open(exchange, &(struct http_stream_options){.type = "text/event-stream",
+                                                                 .greeting = BYTES(":\n\n"),
+                                                                 .max_buffered_bytes = BUFFERED_MAX,
+                                                                 .closed = client_closed,
+                                                                 .ctx = watcher});
     pthread_mutex_lock(&feed->lock);
     list_append(&feed->watchers, &watcher->node);
     pthread_mutex_unlock(&feed->lock);

@@ -18,7 +18,6 @@ struct cli_verb {
     int (*run)(int argc, char **argv); /* argv[0] is the verb's name */
 };
 
-<<<<<<< HEAD
 extern const struct cli_verb verb_serve, verb_init, verb_check, verb_config, verb_verify, verb_sinks,
     verb_lanes, verb_hooks, verb_dlq, verb_quarantine, verb_key, verb_spec, verb_tail, verb_receive,
     verb_verify_order, verb_version;

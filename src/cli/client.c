@@ -175,6 +175,14 @@ static int refused(const struct client *client, long status, const struct buf *b
     return code;
 }
 
+static int unreachable(const struct client *client, CURLcode result)
+{
+    const char *why = client->curl_error[0] ? client->curl_error : curl_easy_strerror(result);
+    return failed(client, CLI_UNREACHABLE,
+                  "no gateway answers at %s (%s); is it running? --admin URL or LANEGATE_ADMIN names another",
+                  client->url.at, why);
+}
+
 int client_get_bytes(struct client *client, const char *path, struct buf *out)
 {
     char *url = mem_format("%s%s", client->url.at, path);
@@ -224,8 +232,8 @@ static size_t stream_came(char *at, size_t size, size_t count, void *ctx)
     return streaming->enough || streaming->line.overflow ? 0 : len;
 }
 
-int client_stream(struct client *client, const char *path, bool quietly, bool (*line)(void *ctx, struct bytes line),
-                  void *ctx)
+int client_stream(struct client *client, const char *path, bool quietly,
+                  bool (*line)(void *ctx, struct bytes line), void *ctx)
 {
     enum { SILENCE_S = 30 };
     struct streaming streaming = {.client = client, .each = line, .ctx = ctx};

@@ -44,11 +44,11 @@ int client_get_list(struct client *client, const char *path, const char *array, 
 /* The same, bytes as they are. `out` is cleared first. */
 int client_get_bytes(struct client *client, const char *path, struct buf *out);
 
-/* GET of an answer that goes on: `line` sees each line of it, without its end, until it says false, the answer
- * ends (CLI_OK) or nothing came for half a minute (CLI_UNREACHABLE). Not said on stderr when `quietly` and the
- * gateway is only away. */
-int client_stream(struct client *client, const char *path, bool quietly, bool (*line)(void *ctx, struct bytes line),
-                  void *ctx);
+/* GET of an answer that goes on: `line` sees each line of it, without its end, until it says false, the
+ * answer ends (CLI_OK) or nothing came for half a minute (CLI_UNREACHABLE). Not said on stderr when `quietly`
+ * and the gateway is only away. */
+int client_stream(struct client *client, const char *path, bool quietly,
+                  bool (*line)(void *ctx, struct bytes line), void *ctx);
 
 /* POST, with everything in the path's query. */
 int client_post(struct client *client, const char *path, json_t **out);

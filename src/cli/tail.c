@@ -98,7 +98,8 @@ static bool take_line(void *ctx, struct bytes line)
     struct bytes data = bytes_of(line.at + 6, line.len - 6);
     json_t *event = json_loadb(data.at, data.len, 0, NULL);
     if (strcmp(show_text(event, "event"), "missed") == 0)
-        fprintf(stderr, "lanegate tail: some events are gone: more happened than the gateway keeps (10,000)\n");
+        fprintf(stderr,
+                "lanegate tail: some events are gone: more happened than the gateway keeps (10,000)\n");
     else if (event && tail->json)
         printf("%.*s\n", BYTES_ARG(data));
     else if (event)
@@ -134,7 +135,8 @@ static int run(int argc, char **argv)
 {
     struct client_where where = {0};
     struct tail tail = {0};
-    const char *tenant = NULL, *source = NULL, *sink = NULL, *key = NULL, *lane = NULL, *event = NULL, *after = NULL;
+    const char *tenant = NULL, *source = NULL, *sink = NULL, *key = NULL, *lane = NULL, *event = NULL,
+               *after = NULL;
     const struct arg args[] = {CLIENT_ARGS(where),
                                {"tenant", ARG_TEXT, {.text = &tenant}},
                                {"source", ARG_TEXT, {.text = &source}},
@@ -173,22 +175,25 @@ static int run(int argc, char **argv)
 const struct cli_verb verb_tail = {
     .name = "tail",
     .summary = "what happens, one line each, as it happens",
-    .help = "usage: lanegate tail [options]\n"
-            "\n"
-            "Hooks that are accepted, attempts, deliveries, dead letters, and lanes that block and unblock. Lines for people\n"
-            "on a terminal; elsewhere, or with --json, one JSON object a line. It goes on when a gateway comes back.\n"
-            "\n"
-            "  --tenant NAME    of one tenant\n"
-            "  --source NAME    of one source\n"
-            "  --sink NAME      of sinks of that name\n"
-            "  --key KEY        of lanes with that key, percent-encoded as it is shown\n"
-            "  --lane ID        of the lane with that id (32 hex digits)\n"
-            "  --event KINDS    only these, joined by commas: accepted, attempt, delivered, dead, lane_blocked,\n"
-            "                   lane_unblocked\n"
-            "  --after ID       begin behind that event_id; 0: with the oldest of the last 10,000\n"
-            "  --json           one JSON object a line\n" CLIENT_HELP "\n"
-            "examples:\n"
-            "  lanegate tail --source stripe\n"
-            "  lanegate tail --event dead,lane_blocked --json | notify\n",
+    .help =
+        "usage: lanegate tail [options]\n"
+        "\n"
+        "Hooks that are accepted, attempts, deliveries, dead letters, and lanes that block and unblock. "
+        "Lines for people\n"
+        "on a terminal; elsewhere, or with --json, one JSON object a line. It goes on when a gateway comes "
+        "back.\n"
+        "\n"
+        "  --tenant NAME    of one tenant\n"
+        "  --source NAME    of one source\n"
+        "  --sink NAME      of sinks of that name\n"
+        "  --key KEY        of lanes with that key, percent-encoded as it is shown\n"
+        "  --lane ID        of the lane with that id (32 hex digits)\n"
+        "  --event KINDS    only these, joined by commas: accepted, attempt, delivered, dead, lane_blocked,\n"
+        "                   lane_unblocked\n"
+        "  --after ID       begin behind that event_id; 0: with the oldest of the last 10,000\n"
+        "  --json           one JSON object a line\n" CLIENT_HELP "\n"
+        "examples:\n"
+        "  lanegate tail --source stripe\n"
+        "  lanegate tail --event dead,lane_blocked --json | notify\n",
     .run = run,
 };

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "admin/admin.h"
+#include "events/events.h"
 #include "gateway/guard.h"
 #include "gateway/notify.h"
 #include "gateway/process.h"
@@ -20,6 +21,7 @@
 struct gateway {
     struct config *config;
     struct metrics *metrics;
+    struct events *events;
     struct store *store;
     struct deliver *deliver;
     struct lanes *lanes;
@@ -204,6 +206,7 @@ static enum status open_dispatch(struct gateway *g, struct error *err)
         .max_pending_bytes = config->max_pending_bytes,
         .attempt_timeout_ms = config->attempt_timeout_ms,
         .metrics = g->metrics,
+        .events = g->events,
     };
     return lanes_open(&lanes, &g->lanes, err);
 }
@@ -246,6 +249,7 @@ static enum status open_front(struct gateway *g, struct error *err)
     struct ingest_options ingest = {
         .store = g->store,
         .metrics = g->metrics,
+        .events = g->events,
         .prefix = config->prefix,
         .tenant_in_path = config->routing == ROUTING_TENANT_PATH,
         .sources = g->ingest_sources,
@@ -283,6 +287,7 @@ static enum status open_back(struct gateway *g, struct error *err)
         .store = g->store,
         .lanes = g->lanes,
         .metrics = g->metrics,
+        .events = g->events,
         .tokens = g->tokens,
         .token_count = config->token_count,
         .listen = config->admin.listen,
@@ -408,6 +413,7 @@ static void close_all(struct gateway *g)
     free(g->ingest_sinks);
     free(g->ingest_sources);
     free(g->tokens);
+    events_close(g->events);
     metrics_free(g->metrics);
     config_unref(g->config);
 }
@@ -417,7 +423,7 @@ enum { DISK_GRACE_MS = 30000 };
 
 enum status gateway_run(struct config *config, struct buf *faults, struct error *err)
 {
-    struct gateway g = {.config = config_ref(config), .metrics = metrics_new()};
+    struct gateway g = {.config = config_ref(config), .metrics = metrics_new(), .events = events_open()};
     process_settle(config);
 
     enum status status = open_all(&g, faults, err);

@@ -57,7 +57,7 @@ struct events;
 struct ingest_options {
     struct store *store;
     struct metrics *metrics;
-    struct events *events; /* accepted hooks; may be NULL */
+    struct events *events;               /* accepted hooks; may be NULL */
     const char *prefix;                  /* "/webhooks"; "" is allowed */
     bool tenant_in_path;                 /* {prefix}/{tenant}/{source} */
     const struct ingest_source *sources; /* borrowed for the life of the room, with all they point to */

@@ -64,7 +64,8 @@ static void count(struct lanes *lanes, struct sink_entry *sink, const struct sch
 /* ---- for whoever watches ---- */
 
 /* What a row's event says in any case. */
-static struct event event_of(struct lanes *lanes, const struct sink_entry *sink, const struct sched_action *action)
+static struct event event_of(struct lanes *lanes, const struct sink_entry *sink,
+                             const struct sched_action *action)
 {
     struct event event = {.at_ms = action->at_ms ? action->at_ms : clock_unix_ms(),
                           .seq = (int64_t)action->seq,
@@ -105,7 +106,8 @@ static void publish_row(struct lanes *lanes, const struct sink_entry *sink, cons
     }
 }
 
-static void publish_lane(struct lanes *lanes, const struct sched_action *action, struct bytes key, const char *reason)
+static void publish_lane(struct lanes *lanes, const struct sched_action *action, struct bytes key,
+                         const char *reason)
 {
     struct event event = event_of(lanes, lanes_sink_entry(lanes, action->place.sink), action);
     event.kind = action->kind == ACTION_LANE_BLOCKED ? EVENT_LANE_BLOCKED : EVENT_LANE_UNBLOCKED;
