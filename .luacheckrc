@@ -7,6 +7,6 @@ files["lua/**/*_spec.lua"] = { std = "luajit+busted" }
 -- What config.lua may call: lua/lanegate/env.lua gives it these.
 files["config/**/*.lua"] = { std = "luajit", read_globals = { "env", "file" } }
 -- Key modules: the sandbox gives them `lanegate` and has no host.
-files["lua/keys/*.lua"] = { std = { read_globals = { "string", "table", "math", "bit", "select", "type", "tostring", "tonumber", "pairs",
-  "ipairs", "next", "error", "assert", "pcall", "xpcall", "coroutine", "setmetatable", "getmetatable", "require", "unpack", "rawget",
-  "rawset", "rawequal", "lanegate" } } }
+files["lua/keys/*.lua"] = { std = { read_globals = { "string", "table", "math", "bit", "select", "type", "tostring",
+  "tonumber", "pairs", "ipairs", "next", "error", "assert", "pcall", "xpcall", "coroutine", "setmetatable", "getmetatable",
+  "require", "unpack", "rawget", "rawset", "rawequal", "lanegate" } } }

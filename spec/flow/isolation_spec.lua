@@ -59,6 +59,31 @@ describe("isolation", function()
     assert.equal(0, #hanging:taken())
   end)
 
+  -- Four thousand slots, and each hanging receiver may take 32 of them before a second has shown that it hangs.
+  it("two hundred receivers that hang from the first moment don't take all slots", function()
+    local hanging, well = receive("--hang", "*"), receive()
+    local sources = {}
+    for i = 1, 200 do
+      sources[i] = ([[bad%d = { sinks = { %s } },]]):format(i,
+        configs.plain_sink(hanging.url, "hangs", [[timeout_ms = "60s"]]))
+    end
+    local config = configs.demo { sinks = configs.plain_sink(well.url, "well"), retry = [[base_ms = 10 }, ]]
+      .. [[attempt_timeout_ms = "60s", concurrency = 256, breaker = { failures = 1000000]] }
+      :gsub("sources = {", "sources = { " .. table.concat(sources, "\n") .. "\n", 1)
+    gate = gateway.start { config = config }
+    for i = 1, 200 do post(4, "/webhooks/bad" .. i) end
+    process.wait_for("the slots to be taken", function() return gate:metric("queue_inflight") == 255 end)
+    post(100, "/webhooks/demo")
+    local taken = well:wait_taken(100)
+    local first, last = math.huge, 0
+    for _, delivery in ipairs(taken) do
+      first = math.min(first, delivery.started_ms)
+      last = math.max(last, delivery.finished_ms)
+    end
+    assert.is_true(last - first < 1000, ("a hundred hooks took %d ms"):format(last - first))
+    assert.equal(0, #hanging:taken())
+  end)
+
   it("a receiver that hangs with large bodies leaves memory to the others", function()
     local hanging, well = receive("--hang", "*"), receive()
     gate = gateway.start { config = eleven_sources(hanging, well,

@@ -104,6 +104,17 @@ static unsigned slots_of(struct world *world, uint32_t id)
     return limit;
 }
 
+/* What is left for a sink out of all slots: its share at any moment, and what no other one's share needs. */
+static bool slot_left(const struct world *world, uint32_t id)
+{
+    unsigned share = world->concurrency / 2 / SINKS, needed = 0;
+    share = share > 8 ? 8 : share == 0 && SINKS <= world->concurrency ? 1 : share;
+    for (uint32_t i = 0; i < SINKS; i++)
+        needed += world->sinks[i].running < share ? share - world->sinks[i].running : 0;
+    unsigned left = world->concurrency - (unsigned)world->runs.len;
+    return world->sinks[id].running < share ? left > 0 : left > needed;
+}
+
 /* Everyone that could have started instead was overtaken once more. */
 static void judge_fairness(struct world *world, const struct row *row)
 {
@@ -154,6 +165,8 @@ void judge_start(struct world *world, const struct sched_start *start)
         sim_fail(world, "sink %u holds %u slots already", row->sink, sink->running);
     if (world->runs.len >= world->concurrency)
         sim_fail(world, "more attempts run than there are slots");
+    if (!slot_left(world, row->sink))
+        sim_fail(world, "sink %u takes a slot that is another one's share", row->sink);
     if (start->probe)
         judge_probe(world, (uint32_t)index);
     else
@@ -341,7 +354,7 @@ void judge_idle(struct world *world)
     for (uint32_t id = 0; id < SINKS; id++) {
         struct sink_model *sink = &world->sinks[id];
         if (sink->paused || sink->breaker != BREAKER_CLOSED || sink->policy.rate > 0 ||
-            sink->running >= slots_of(world, id))
+            sink->running >= slots_of(world, id) || !slot_left(world, id))
             continue;
         for (uint32_t i = 0; i < LANES; i++)
             if (i / KEYS % SINKS == id && lane_is_due(world, &world->lanes[i]))

@@ -212,6 +212,7 @@ void sched_sink_retire(struct sched *sched, struct sched_time now, uint32_t id, 
     sched->now = now;
     struct sched_sink *sink = sink_of(sched, id);
     sink->retired = cls;
+    slots_share_out(sched);
     VEC_EACH (at, &sink->flows) {
         struct flow *flow = *at;
         while (flow && flow->loose.count > 0) {

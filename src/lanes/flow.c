@@ -2,7 +2,10 @@
  * tenant->flows, a flow's lanes turn in three lists. On the wheels are only flows that can start now: a sink
  * lets as many of its flows on as it has free slots, the rest wait at the sink in the order of their turn. So
  * a pick never meets, and never has to look past, work that can't start; and a busy sink costs the others
- * nothing. */
+ * nothing.
+ *
+ * Whoever hangs is only known to hang after a second. So each sink has a share of the slots that it can have
+ * at any moment, and takes more only out of what no other sink's share needs: no set of sinks takes all. */
 #include <string.h>
 
 #include "lanes/sched_priv.h"
@@ -18,6 +21,21 @@ static bool is_slow(const struct sched *sched, const struct sched_sink *sink)
         return false;
     const struct sched_run *oldest = LIST_OWNER(sink->runs.next, struct sched_run, node);
     return sched->now.mono_ms - oldest->started_ms > SLOW_AFTER_MS;
+}
+
+void slots_move(struct sched *sched, struct sched_sink *sink, int by)
+{
+    bool of_share = (by > 0 ? sink->running : sink->running - 1) < sched->share;
+    sink->running += (unsigned)by;
+    sched->running += (unsigned)by;
+    if (of_share && !sink->retired)
+        sched->reserved -= (unsigned)by;
+}
+
+static bool has_slot(const struct sched *sched, const struct sched_sink *sink)
+{
+    unsigned free_slots = sched->options.concurrency - sched->running;
+    return sink->running < sched->share ? free_slots > 0 : free_slots > sched->reserved;
 }
 
 /* Tokens of the bucket now; a second's worth is the most. */
@@ -76,6 +94,18 @@ static void put_on_wheel(struct sched *sched, struct flow *flow)
     flow->sink->ringed++;
 }
 
+/* Its turn had come when nothing was left: it is before all. */
+static void put_first(struct sched *sched, struct flow *flow)
+{
+    struct tenant *tenant = flow->tenant;
+    list_remove(&flow->node);
+    put_on_wheel(sched, flow);
+    list_remove(&flow->node);
+    list_insert_before(tenant->flows.next, &flow->node);
+    list_remove(&tenant->node);
+    list_insert_before(sched->ring.next, &tenant->node);
+}
+
 static void take_off(struct flow *flow)
 {
     struct tenant *tenant = flow->tenant;
@@ -88,22 +118,82 @@ static void take_off(struct flow *flow)
     flow->where = FLOW_ASLEEP;
 }
 
+/* Slots_offer comes to it, in turn. */
+bool sink_is_short(const struct sched *sched, const struct sched_sink *sink)
+{
+    return !list_empty(&sink->short_node) && sink->running >= sched->share;
+}
+
+bool sink_waits(const struct sched_sink *sink)
+{
+    return !list_empty(&sink->waiting) || !list_empty(&sink->passed);
+}
+
 /* Lets flows on the wheels for the slots that are free: to be called whenever a sink may have got one. */
 void sink_release(struct sched *sched, struct sched_sink *sink)
 {
-    if (list_empty(&sink->waiting))
+    if (!sink_waits(sink))
+        return;
+    if (sink_is_short(sched, sink))
         return;
     unsigned free_slots = sink_free_slots(sched, sink);
 #if SCHED_MUTANT == MUTANT_SCAN
     free_slots = UINT32_MAX; /* all on the wheels: the pick looks past what can't start */
 #endif
+    struct list passed =
+        LIST_INIT(passed); /* the last comes first, so that the first is before it in the end */
+    for (unsigned n = sink->ringed; n < free_slots && !list_empty(&sink->passed); n++) {
+        struct list *node = sink->passed.next;
+        list_remove(node);
+        list_insert_before(passed.next, node);
+    }
+    while (!list_empty(&passed))
+        put_first(sched, LIST_OWNER(passed.next, struct flow, node));
     while (sink->ringed < free_slots && !list_empty(&sink->waiting)) {
         struct flow *flow = LIST_OWNER(sink->waiting.next, struct flow, node);
         list_remove(&flow->node);
         put_on_wheel(sched, flow);
     }
-    if (!list_empty(&sink->waiting))
+    if (sink_waits(sink))
         sink_arm(sched, sink); /* the rate may be what it waits for */
+}
+
+/* What is nobody's share goes to the sink that waits longest for it. */
+bool slots_offer(struct sched *sched)
+{
+    while (!list_empty(&sched->short_of_slots) &&
+           sched->options.concurrency - sched->running > sched->reserved) {
+        struct list *first = list_pop(&sched->short_of_slots);
+        struct sched_sink *sink = LIST_OWNER(first, struct sched_sink, short_node);
+        if (sink_waits(sink) && sink_free_slots(sched, sink) > sink->ringed) {
+            sink_release(sched, sink);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Half of the slots are shared out at most, so that few slots still serve whoever has work. */
+void slots_share_out(struct sched *sched)
+{
+    unsigned all = sched->options.concurrency, sinks = 0;
+    VEC_EACH (sink, &sched->sinks)
+        sinks += *sink && !(*sink)->retired;
+    sched->share = sinks ? all / 2 / sinks : 0;
+    if (sched->share > SHARE_MOST)
+        sched->share = SHARE_MOST;
+    if (sched->share == 0 && sinks <= all)
+        sched->share = 1;
+    sched->reserved = 0;
+    VEC_EACH (at, &sched->sinks) {
+        const struct sched_sink *sink = *at;
+        if (sink && !sink->retired && sink->running < sched->share)
+            sched->reserved += sched->share - sink->running;
+    }
+    VEC_EACH (sink, &sched->sinks) {
+        if (*sink)
+            sink_release(sched, *sink);
+    }
 }
 
 static void wait_at_sink(struct flow *flow)
@@ -205,8 +295,7 @@ static void start(struct sched *sched, struct lane *lane, bool probe, struct sch
                                 .probe = probe};
     place_of(lane, &out->place);
     list_append(&sink->runs, &run->node);
-    sink->running++;
-    sched->running++;
+    slots_move(sched, sink, 1);
     if (sink->policy.rate > 0)
         sink->tokens -= 1;
     lane->run = run;
@@ -222,7 +311,7 @@ static bool next_probe(struct sched *sched, struct sched_start *out)
     while (!list_empty(&sched->probing)) {
         struct sched_sink *sink = LIST_OWNER(sched->probing.next, struct sched_sink, probe_node);
         list_remove(&sink->probe_node);
-        if (sink_slots(sched, sink) == 0)
+        if (sink_slots(sched, sink) == 0 || !has_slot(sched, sink))
             continue; /* an outcome will ask again */
         struct lane *lane = breaker_candidate(sched, sink);
         if (!lane)
@@ -247,7 +336,7 @@ bool sched_next_start(struct sched *sched, struct sched_time now, struct sched_s
 #if SCHED_MUTANT == MUTANT_SCAN
     for (unsigned looked = 0; looked < 2 && !list_empty(&sched->ring); looked++) {
 #else
-    while (!list_empty(&sched->ring)) {
+    while (!list_empty(&sched->ring) || slots_offer(sched)) {
 #endif
         struct tenant *tenant = LIST_OWNER(sched->ring.next, struct tenant, node);
         struct flow *flow = LIST_OWNER(tenant->flows.next, struct flow, node);
@@ -262,8 +351,11 @@ bool sched_next_start(struct sched *sched, struct sched_time now, struct sched_s
             continue;
         }
 #endif
-        if (!can_start) { /* it closed since: wait there, in front, and the tenant keeps its turn */
-            list_insert_before(sink->waiting.next, &flow->node);
+        if (can_start && !has_slot(sched, sink) && list_empty(&sink->short_node))
+            list_append(&sched->short_of_slots, &sink->short_node);
+        can_start &= has_slot(sched, sink);
+        if (!can_start) { /* it closed since: wait there, before the rest, and the tenant keeps its turn */
+            list_append(&sink->passed, &flow->node);
             flow->where = FLOW_PARKED;
             sink_arm(sched, sink);
             continue;

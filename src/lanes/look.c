@@ -202,7 +202,7 @@ void sched_audit(struct sched *sched, struct sched_time now)
             if (slot->slab->lanes[i].used)
                 audit_lane(sched, &slot->slab->lanes[i], &sums.at[slot->slab->lanes[i].flow->sink->id]);
     }
-    size_t running = 0;
+    size_t running = 0, reserved = 0;
     for (size_t i = 0; i < sched->sinks.len; i++) {
         struct sched_sink *sink = sched->sinks.at[i];
         if (!sink)
@@ -222,7 +222,7 @@ void sched_audit(struct sched *sched, struct sched_time now)
         if (sink->policy.rate > 0 && free_slots > 0)
             free_slots =
                 sink->timer.place == 0; /* tokens grow between two looks: a flow or the timer brings them */
-        CHECK(ringed >= free_slots || list_empty(&sink->waiting));
+        CHECK(ringed >= free_slots || !sink_waits(sink) || sink_is_short(sched, sink));
         sched_sink_look(sched, now, sink->id, &view);
         CHECK(view.pending == sum->pending && view.running == sum->running);
         CHECK(view.rows_behind_blocked == sum->rows_behind_blocked &&
@@ -231,7 +231,9 @@ void sched_audit(struct sched *sched, struct sched_time now)
         CHECK(memcmp(view.lanes, sum->lanes, sizeof view.lanes) == 0);
         CHECK((view.oldest_ms != 0) == (view.pending > 0));
         running += sum->running;
+        if (!sink->retired && sink->running < sched->share)
+            reserved += sched->share - sink->running;
     }
-    CHECK(running == sched->running);
+    CHECK(running == sched->running && reserved == sched->reserved);
     VEC_FREE(&sums);
 }

@@ -20,6 +20,7 @@ struct sched *sched_new(const struct sched_options *options)
     list_init(&sched->probing);
     list_init(&sched->idle);
     list_init(&sched->unsynced);
+    list_init(&sched->short_of_slots);
     return sched;
 }
 
@@ -165,9 +166,11 @@ void sched_sink_set(struct sched *sched, struct sched_time now, uint32_t id,
         sink = sched->sinks.at[id] = mem_zalloc(sizeof *sink);
         sink->id = id;
         list_init(&sink->waiting);
+        list_init(&sink->passed);
         list_init(&sink->probe_flows);
         list_init(&sink->runs);
         list_init(&sink->probe_node);
+        list_init(&sink->short_node);
         sink->breaker.streak = 1;
         sink->stopped_since_ms = INT64_MAX;
         sink->tokens = policy->rate > 1 ? policy->rate : 1;
@@ -175,6 +178,7 @@ void sched_sink_set(struct sched *sched, struct sched_time now, uint32_t id,
     }
     sink->policy = *policy;
     sink->retired = NULL;
+    slots_share_out(sched);
     sink_release(sched, sink);
     sink_arm(sched, sink);
 }
@@ -201,7 +205,8 @@ void sink_arm(struct sched *sched, struct sched_sink *sink)
         at = sink->breaker.probe_at_ms;
     if (sink->paused && sink->pause_until_ms < at)
         at = sink->pause_until_ms;
-    bool for_tokens = sink->policy.rate > 0 && sink->tokens < 1 && !list_empty(&sink->waiting);
+    bool for_tokens =
+        sink->policy.rate > 0 && sink->tokens < 1 && sink_waits(sink) && !sink_is_short(sched, sink);
     if (for_tokens && sink_open_for_all(sink) && sink_slots(sched, sink) > 0 && sink_tokens_due(sink) < at)
         at = sink_tokens_due(sink);
     bool armed = sink->timer.place != 0;
@@ -442,8 +447,7 @@ static void run_ends(struct sched *sched, struct sched_run *run)
 #if SCHED_MUTANT == MUTANT_COUNTER
     run->lane->busy -= run->lane->busy > 0;
 #endif
-    sink->running--;
-    sched->running--;
+    slots_move(sched, sink, -1);
 }
 
 static void run_settles(struct sched *sched, struct sched_run *run)
@@ -453,6 +457,7 @@ static void run_settles(struct sched *sched, struct sched_run *run)
     free(run);
     sink_release(sched, sink);
     breaker_want_probe(sched, sink);
+    slots_offer(sched);
 }
 
 void sched_outcome(struct sched *sched, struct sched_time now, struct sched_run *run,

@@ -35,6 +35,7 @@
 enum {
     SLOW_AFTER_MS = 1000, /* an attempt that runs longer makes its sink slow */
     SLOW_SLOTS = 8,       /* what a slow sink may hold */
+    SHARE_MOST = 8,       /* what every sink can have at any moment */
     RETRY_AFTER_MOST_MS = 3600 * 1000,
     REFUSED_STORM = 20,
     BLOCKED_NOTICE_MS = 5 * 60 * 1000,
@@ -109,7 +110,7 @@ struct lane {
 
 /* One tenant's rows at one sink. */
 struct flow {
-    struct list node;       /* tenant->flows, or sink->waiting */
+    struct list node;       /* tenant->flows, or sink->waiting or ->passed */
     struct list probe_node; /* sink->probe_flows: it has rows never tried */
     struct sched_sink *sink;
     struct tenant *tenant;
@@ -154,6 +155,7 @@ struct sched_sink {
     struct sched_policy policy;
     VEC(struct flow *) flows; /* by tenant id */
     struct list waiting;      /* flows with work that wait for this sink */
+    struct list passed;       /* before them: their turn came, and no slot was left */
     struct list probe_flows;
     unsigned ringed; /* flows of it among the tenants' */
     struct list runs;
@@ -164,6 +166,7 @@ struct sched_sink {
 
     struct breaker breaker;
     struct list probe_node; /* sched->probing */
+    struct list short_node; /* sched->short_of_slots */
     bool paused;
     int64_t pause_until_ms;    /* INT64_MAX: until resumed */
     struct pause_record pause; /* as it is told */
@@ -216,6 +219,9 @@ struct sched {
     size_t idle_count;
     struct heap timers;
     unsigned running;
+    unsigned share;             /* slots that every sink can have, whatever the others hold */
+    unsigned reserved;          /* of them, those that nobody holds now */
+    struct list short_of_slots; /* sinks that hold their share and wait for what is nobody's, longest first */
     VEC(struct sched_action) actions;
     uint64_t said, durable; /* ACTION_ROW, ever */
     struct list unsynced;   /* lane_extra, in order */
@@ -277,6 +283,13 @@ void lane_bury(struct sched *sched, struct lane *lane, uint64_t seq, bool hold, 
 void flow_wake(struct sched *sched, struct flow *flow);
 void flow_check(struct sched *sched, struct flow *flow);
 void sink_release(struct sched *sched, struct sched_sink *sink);
+bool sink_waits(const struct sched_sink *sink);
+bool sink_is_short(const struct sched *sched, const struct sched_sink *sink);
+/* A slot is taken or given back; sinks have come or gone. */
+void slots_move(struct sched *sched, struct sched_sink *sink, int by);
+void slots_share_out(struct sched *sched);
+/* False: nothing is left, or nobody waits for it. */
+bool slots_offer(struct sched *sched);
 /* What its limits leave; and what it may start right now, gate and rate included. */
 unsigned sink_slots(const struct sched *sched, const struct sched_sink *sink);
 unsigned sink_free_slots(struct sched *sched, struct sched_sink *sink);

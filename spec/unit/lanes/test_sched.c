@@ -283,6 +283,35 @@ static void a_hanging_sink_holds_at_most_eight_slots(void **state)
     expect(34);
 }
 
+/* Two hundred receivers take hooks and never answer, all within the first second, when nobody can know. */
+static void no_set_of_hanging_sinks_takes_all_slots(void **state)
+{
+    (void)state;
+    enum { HANGING = 200, SHARE = 8 };
+    uint64_t seq = 1;
+    for (uint32_t sink = 2; sink < 2 + HANGING; sink++)
+        sched_sink_set(sched, now, sink, &policy);
+    for (unsigned i = 0; i < 100; i++)
+        for (uint32_t sink = 2; sink < 2 + HANGING; sink++)
+            put((struct sched_place){.sink = sink}, seq++);
+    struct sched_start start;
+    while (next(&start))
+        ;
+    assert_int_equal(sched_running(sched), 4096 - SHARE); /* all but the share of the one that has no work */
+    for (unsigned i = 0; i < 100; i++)
+        put((struct sched_place){.sink = 1}, seq++);
+    for (unsigned i = 0; i < 100 / SHARE; i++) {
+        struct sched_start mine[SHARE];
+        for (unsigned k = 0; k < SHARE; k++) {
+            assert_true(next(&mine[k]));
+            assert_int_equal(mine[k].place.sink, 1);
+        }
+        expect_none();
+        for (unsigned k = 0; k < SHARE; k++)
+            answer(mine[k], SCHED_OK);
+    }
+}
+
 static void a_rate_is_kept(void **state)
 {
     (void)state;
@@ -639,6 +668,7 @@ int main(void)
         PLAY(acts_tell_when_the_head_has_changed_or_flies),
         PLAY(slots_go_round_over_tenants_then_sinks_then_lanes),
         PLAY(a_hanging_sink_holds_at_most_eight_slots),
+        PLAY(no_set_of_hanging_sinks_takes_all_slots),
         PLAY(a_rate_is_kept),
         PLAY(a_blocked_lane_is_told_of_once_and_again_when_it_goes_on),
         PLAY(a_clock_jump_neither_stalls_nor_storms),
