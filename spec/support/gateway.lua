@@ -47,7 +47,11 @@ function gateway.start(options)
   local self = setmetatable({ dir = dir, env = options.env or {}, log_skip = 0 }, Gateway)
   self.config_path = dir .. "/config.lua"
   self.log_path = dir .. "/log"
-  for name, text in pairs(options.files or {}) do process.write_file(dir .. "/" .. name, text) end
+  for name, text in pairs(options.files or {}) do
+    local folder = name:match "^(.*)/"
+    if folder then os.execute("mkdir -p " .. process.quote(dir .. "/" .. folder)) end
+    process.write_file(dir .. "/" .. name, text)
+  end
   process.write_file(self.config_path, options.config)
   return self:launch()
 end

@@ -14,8 +14,8 @@ enum {
     INTERVAL_BYTES =
         32 * 1024 * 1024,     /* instructions of an interval, times bytes held: what may be touched */
     SLOW_NS = 1000 * 1000,    /* a call that has taken so long has its processor time measured */
-    NS_PER_INSTRUCTION = 100, /* an honest one takes 5 */
-    TIME_MIN_NS = 10 * 1000 * 1000,
+    NS_PER_INSTRUCTION = 200, /* an honest one takes 5 */
+    TIME_MIN_NS = 20 * 1000 * 1000,
     EXACT_SLOWER = 20,
     TRACE_LEVELS = 12,
 };
@@ -59,13 +59,10 @@ static void trace(lua_State *lua, struct guard *guard)
 {
     size_t len = 0, size = sizeof guard->trace;
     lua_Debug at;
-    guard->own_words = false;
     guard->at[0] = 0;
     for (int level = 0; level < TRACE_LEVELS && lua_getstack(lua, level, &at); level++) {
         if (!lua_getinfo(lua, "Sln", &at))
             break;
-        if (level == 0 && strcmp(at.what, "C") == 0 && at.name)
-            guard->own_words = strcmp(at.name, "error") == 0 || strcmp(at.name, "assert") == 0;
         if (strcmp(at.what, "C") == 0 && !at.name)
             continue; /* ours */
         char line[16] = "";
@@ -164,10 +161,20 @@ void guard_room(lua_State *lua, size_t bytes)
     lua_gc(lua, LUA_GCCOLLECT, 0);
 }
 
+void guard_own_words(lua_State *lua)
+{
+    guard_of(lua)->own_words = true;
+}
+
 void guard_spare(lua_State *lua, size_t bytes)
 {
     if (bytes >= GUARD_BIG_BYTES)
         guard_of(lua)->instructions += (int64_t)(bytes / GUARD_BYTES_PER_INSTRUCTION) + 1;
+}
+
+void guard_spared(lua_State *lua)
+{
+    guard_of(lua)->cpu_from_ns = 0;
 }
 
 /* ---- the hook ---- */

@@ -23,7 +23,7 @@
 
 enum {
     GUARD_TRACE_MAX = 2048,            /* bytes of a traceback */
-    GUARD_C_STACK_MAX = 1024 * 1024,   /* bytes of C stack under the guarded call; threads have 8 MiB */
+    GUARD_C_STACK_MAX = 256 * 1024,    /* bytes of C stack under the guarded call; threads have 8 MiB */
     GUARD_BYTES_PER_INSTRUCTION = 128, /* what allocating costs, from GUARD_BIG_BYTES on */
     GUARD_BIG_BYTES = 16 * 1024,
 };
@@ -41,7 +41,7 @@ struct guard {
     int64_t cpu_from_ns; /* the thread's processor clock when the call first looked slow; 0: it did not */
     char at[256];        /* "file:line" of the innermost line of Lua then */
     char trace[GUARD_TRACE_MAX]; /* where the first error or breach of the call was raised; "": nowhere */
-    bool own_words;              /* that error was raised by the script's own error() or assert() */
+    bool own_words; /* an error of this call had words of the script: none of its messages may be logged */
 };
 
 /* A state with the compiler off and no library. `guard` must not move. False when not even that fits. */
@@ -70,9 +70,12 @@ void guard_charge_steps(lua_State *lua, int64_t left);
 void guard_stack(lua_State *lua);
 /* Before a large allocation: collects garbage when it would not fit otherwise. */
 void guard_room(lua_State *lua, size_t bytes);
-/* Gives back what the next allocation of so many bytes will be charged: for the body, whose size is no fault
- * of the script's. */
+/* For the body, whose size is no fault of the script's: around its one copy. Gives back what allocating so
+ * many bytes is charged; afterwards the clock of the call starts anew. */
 void guard_spare(lua_State *lua, size_t bytes);
+void guard_spared(lua_State *lua);
+/* Before raising an error whose message a script has made. */
+void guard_own_words(lua_State *lua);
 /* Raises when a breach is marked: for C code that has caught an error. */
 void guard_check(lua_State *lua);
 /* Marks a breach and raises it. */

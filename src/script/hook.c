@@ -59,6 +59,7 @@ static int push_body(lua_State *lua, struct hook *hook)
     guard_room(lua, hook->envelope->body.len + 1024);
     guard_spare(lua, hook->envelope->body.len);
     push_bytes(lua, hook->envelope->body);
+    guard_spared(lua);
     lua_createtable(lua, 1, 0); /* body environment */
     lua_pushvalue(lua, -2);
     lua_rawseti(lua, -2, 1);

@@ -104,6 +104,33 @@ static int base_tostring(lua_State *lua)
 
 /* ---- errors ---- */
 
+/* error(value, [level]) */
+static int base_error(lua_State *lua)
+{
+    int level = luaL_optint(lua, 2, 1);
+    lua_settop(lua, 1);
+    guard_own_words(lua);
+    if (lua_isstring(lua, 1) && level > 0) {
+        luaL_where(lua, level);
+        lua_pushvalue(lua, 1);
+        lua_concat(lua, 2);
+    }
+    return lua_error(lua);
+}
+
+/* assert(value, [message], ...) -> all of them */
+static int base_assert(lua_State *lua)
+{
+    luaL_checkany(lua, 1);
+    if (lua_toboolean(lua, 1))
+        return lua_gettop(lua);
+    if (lua_gettop(lua) == 1)
+        return luaL_error(lua, "assertion failed!");
+    lua_settop(lua, 2);
+    guard_own_words(lua);
+    return lua_error(lua);
+}
+
 /* Upvalue 1: the script's handler. Raised by a breach, an error does not reach it: it would run inside the
  * hook, where no hook can stop it. */
 static int call_handler(lua_State *lua)
@@ -149,11 +176,12 @@ static int base_rawset(lua_State *lua)
 
 void lib_base_add(lua_State *lua, int native)
 {
-    static const char *const taken[] = {"assert", "error",    "getmetatable", "ipairs", "next",
-                                        "pairs",  "pcall",    "rawequal",     "rawget", "select",
-                                        "type",   "tonumber", "setmetatable", "unpack", NULL};
-    static const luaL_Reg ours[] = {
-        {"rawset", base_rawset}, {"tostring", base_tostring}, {"xpcall", base_xpcall}, {NULL, NULL}};
+    static const char *const taken[] = {"getmetatable", "ipairs", "next",   "pairs", "pcall",
+                                        "rawequal",     "rawget", "select", "type",  "tonumber",
+                                        "setmetatable", "unpack", NULL};
+    static const luaL_Reg ours[] = {{"assert", base_assert}, {"error", base_error},
+                                    {"rawset", base_rawset}, {"tostring", base_tostring},
+                                    {"xpcall", base_xpcall}, {NULL, NULL}};
     lib_take(lua, native, taken);
     lib_register(lua, ours);
 }

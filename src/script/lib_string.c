@@ -16,6 +16,8 @@ static size_t spec_length(lua_State *lua, struct bytes format, size_t at)
     if (at + n >= format.len || n + 1 > SPEC_MAX || !format.at[at + n] ||
         !strchr("cdieEfgGaAouxXqs", format.at[at + n]))
         luaL_error(lua, "invalid conversion in the format");
+    if (n > 8) /* LuaJIT quotes what it refuses */
+        guard_own_words(lua);
     return n + 1;
 }
 

@@ -1,5 +1,6 @@
 /* Lua patterns under a budget of steps. What they mean is Lua 5.1's manual, section 5.4.1, as LuaJIT reads it
- * (NUL is a byte like others, %g is there, classes are ASCII). No Lua state in here. Private to this room. */
+ * (%g is there, classes are ASCII); but a NUL in a pattern is a byte, not its end. No Lua state in here.
+ * Private to this room. */
 #ifndef SCRIPT_PATTERN_H
 #define SCRIPT_PATTERN_H
 

@@ -57,7 +57,16 @@ static void wipe_globals(lua_State *lua, struct sandbox *sandbox)
 
 static char loading; /* the mark of a module whose chunk is running */
 
-/* The chunk sees no globals of the call that needs it, and what it sets is the module's, not the call's. */
+/* Remembers what the module at the top is, or, with nil there, that it is not loaded. */
+static void remember(lua_State *lua, int name)
+{
+    lua_pushvalue(lua, name);
+    lua_pushvalue(lua, -2);
+    lua_rawset(lua, lua_upvalueindex(1));
+}
+
+/* The chunk sees no globals of the call that needs it, and what it sets is the module's, not the call's. An
+ * error goes on when the mark of loading is gone. */
 static void run_chunk(lua_State *lua, struct sandbox *sandbox, int name)
 {
     lua_rawgeti(lua, LUA_REGISTRYINDEX, sandbox->globals); /* chunk globals */
@@ -67,9 +76,16 @@ static void run_chunk(lua_State *lua, struct sandbox *sandbox, int name)
     move_members(lua, globals, globals + 2);
     lua_pushvalue(lua, globals);
     lua_setfenv(lua, globals - 1);
+    lua_pushcfunction(lua, guard_handler);
     lua_pushvalue(lua, globals - 1);
     lua_pushvalue(lua, name);
-    lua_call(lua, 1, 1); /* chunk globals kept aside module */
+    if (lua_pcall(lua, 1, 1, -3) != 0) {
+        lua_pushnil(lua);
+        remember(lua, name);
+        lua_pop(lua, 1);
+        lua_error(lua);
+    }
+    lua_remove(lua, -2); /* chunk globals kept aside module */
     move_members(lua, globals, globals + 1);
     move_members(lua, globals + 2, globals);
     lua_replace(lua, globals - 1);
@@ -91,29 +107,27 @@ static int base_require(lua_State *lua)
 
     const struct source *source = sources_find(sandbox->sources, name);
     if (!source)
+        guard_own_words(lua);
+    if (!source)
         return luaL_error(lua, "there is no module %s under %s", name.at, sources_folder(sandbox->sources));
     guard_stack(lua);
     guard_charge(lua, 1 + (int64_t)source->text.len / 16);
-    lua_pushvalue(lua, 1);
     lua_pushlightuserdata(lua, &loading);
-    lua_rawset(lua, lua_upvalueindex(1));
+    remember(lua, 1);
 
-    lua_pushfstring(lua, "@%s", source->path); /* name nil chunkname */
-    if (luaL_loadbufferx(lua, source->text.at, source->text.len, lua_tostring(lua, -1), "t") == 0)
-        run_chunk(lua, sandbox, 1);
-    else {
-        lua_pushvalue(lua, 1);
+    lua_pushfstring(lua, "@%s", source->path); /* name nil mark chunkname */
+    if (luaL_loadbufferx(lua, source->text.at, source->text.len, lua_tostring(lua, -1), "t") != 0) {
         lua_pushnil(lua);
-        lua_rawset(lua, lua_upvalueindex(1));
+        remember(lua, 1);
+        lua_pop(lua, 1);
         return lua_error(lua);
     }
+    run_chunk(lua, sandbox, 1);
     if (lua_isnil(lua, -1)) {
         lua_pop(lua, 1);
         lua_pushboolean(lua, true);
     }
-    lua_pushvalue(lua, 1);
-    lua_pushvalue(lua, -2);
-    lua_rawset(lua, lua_upvalueindex(1));
+    remember(lua, 1);
     return 1;
 }
 
@@ -300,8 +314,9 @@ static void call_function(lua_State *lua, struct sandbox *sandbox)
     const struct value *args = call->spec->args;
     size_t count = args ? args->len : 0;
     luaL_checkstack(lua, (int)count + 8, "too many arguments");
+    sandbox->hook = hook_push(lua, call->envelope, call->json_max_bytes); /* stays here: run() writes to it */
     push_function(lua, sandbox);
-    sandbox->hook = hook_push(lua, call->envelope, call->json_max_bytes);
+    lua_pushvalue(lua, -2); /* hook function hook */
     for (size_t i = 0; i < count; i++)
         push_value(lua, &args->items[i]);
     lua_call(lua, 1 + (int)count, call->results);

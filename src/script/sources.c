@@ -166,7 +166,8 @@ enum status sources_read(const char *folder, struct sources **out, struct error 
         sources_free(sources);
         return status;
     }
-    qsort(sources->list.at, sources->list.len, sizeof *sources->list.at, by_module);
+    if (sources->list.len)
+        qsort(sources->list.at, sources->list.len, sizeof *sources->list.at, by_module);
     *out = sources;
     return STATUS_OK;
 }
