@@ -210,3 +210,11 @@ void http_exchange_refuse(struct http_conn *conn, h2o_req_t *req, int status, st
     http_conn_linger(conn);
     send_answer(conn, req, &(struct http_answer){.status = status, .close = true}, copy_to_pool(req, json));
 }
+
+h2o_req_t *http_exchange_take(struct http_exchange *exchange, struct http_conn **conn)
+{
+    *conn = conn_of(exchange);
+    CHECK(http_loop_here == (*conn)->loop);
+    claim(exchange);
+    return finish(*conn);
+}

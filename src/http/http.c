@@ -154,7 +154,8 @@ bool http_drained(struct http_server *server)
     for (unsigned i = 0; i < server->loop_count; i++) {
         struct http_loop *loop = server->loops[i];
         if (!atomic_load_explicit(&loop->drained, memory_order_acquire) ||
-            atomic_load_explicit(&loop->exchanges, memory_order_acquire) > 0)
+            atomic_load_explicit(&loop->exchanges, memory_order_acquire) > 0 ||
+            atomic_load_explicit(&loop->streams, memory_order_acquire) > 0)
             return false;
     }
     return true;

@@ -113,6 +113,31 @@ void http_answer(struct http_exchange *exchange, const struct http_answer *answe
 /* Closes the connection without an answer. Any thread. Instead of http_answer. */
 void http_drop(struct http_exchange *exchange);
 
+/* An answer that goes on: status 200, chunked, the connection closed at its end. The handle is the opener's,
+ * and good until http_stream_end, whatever becomes of the client. */
+struct http_stream;
+struct http_stream_options {
+    const char *type; /* static: "text/event-stream" */
+    const struct http_header *headers;
+    size_t header_count;
+    struct bytes greeting;     /* goes out with the head; not empty (":\n\n") */
+    size_t max_buffered_bytes; /* what may wait for a client that takes it slowly */
+    /* The client is gone, took nothing for idle_timeout_ms, or the server drains: nothing that is written
+     * arrives any more. On the loop's thread, at most once, and never after http_stream_end has returned;
+     * must not call the stream. May be NULL. */
+    void (*closed)(void *ctx);
+    void *ctx;
+};
+/* Instead of http_answer; inside the handler only. */
+struct http_stream *http_stream_open(struct http_exchange *exchange,
+                                     const struct http_stream_options *options);
+/* Copies. All of it or nothing: FULL over max_buffered_bytes, NOT_FOUND when the answer is over. Any thread.
+ */
+enum status http_stream_write(struct http_stream *stream, struct bytes text);
+/* Gives the handle back; what was written goes out, then the connection ends. Any thread, also after
+ * http_close. */
+void http_stream_end(struct http_stream *stream);
+
 /* The sentence for a status code ("Created"). */
 const char *http_reason(int status);
 

@@ -43,7 +43,7 @@ struct http_exchange {
 };
 
 /* What a connection is doing, for the sweep. */
-enum http_phase { PHASE_IDLE, PHASE_HEAD, PHASE_BODY, PHASE_HANDLING, PHASE_SENDING };
+enum http_phase { PHASE_IDLE, PHASE_HEAD, PHASE_BODY, PHASE_HANDLING, PHASE_SENDING, PHASE_STREAM };
 
 #define HTTP_FINGERPRINT_BYTES 32
 
@@ -69,14 +69,16 @@ struct http_conn {
     unsigned seen_requests;
     enum http_phase phase;
     int64_t phase_since_ms, looked_ms;
-    int64_t seen_ms;  /* of the last sweep that found it in libh2o's list; 0: none yet */
-    size_t held;      /* unhandled input at the last look */
-    double pace;      /* of its arrival, bytes a millisecond, the last second or so weighing most */
-    int linger_fd;    /* a second handle to a refused client's socket, or -1 */
-    bool close_after; /* the framing of the request at hand can't be trusted behind it */
-    bool answering;   /* our own answer is passing libh2o's filters */
-    bool ending;      /* no more is read: libh2o ends it when it has answered */
-    bool shut;        /* shutdown(2) was called; the read that sees it ends the connection */
+    int64_t seen_ms;            /* of the last sweep that found it in libh2o's list; 0: none yet */
+    size_t held;                /* unhandled input at the last look */
+    double pace;                /* of its arrival, bytes a millisecond, the last second or so weighing most */
+    int linger_fd;              /* a second handle to a refused client's socket, or -1 */
+    bool close_after;           /* the framing of the request at hand can't be trusted behind it */
+    bool answering;             /* our own answer is passing libh2o's filters */
+    bool ending;                /* no more is read: libh2o ends it when it has answered */
+    bool shut;                  /* shutdown(2) was called; the read that sees it ends the connection */
+    struct http_stream *stream; /* the answer that goes on, or NULL */
+    h2o_req_t *stream_req;
     struct http_secure secure;
     char remote_ip[INET6_ADDRSTRLEN];
     size_t remote_ip_len;
@@ -95,7 +97,7 @@ struct http_loop {
     int64_t accept_paused_ms;
     h2o_context_t h2o;
     h2o_accept_ctx_t accept_ctx;
-    h2o_multithread_receiver_t mailbox;
+    h2o_multithread_receiver_t mailbox, stream_mailbox;
     struct list secured, ended; /* connections under TLS: all, and those whose client sends no more */
     struct list lingers;
     size_t linger_count;
@@ -105,6 +107,7 @@ struct http_loop {
     /* Written by the loop, read by anybody. */
     atomic_size_t buffered;  /* bytes of unhandled input */
     atomic_size_t exchanges; /* open ones */
+    atomic_size_t streams;   /* answers that go on */
     atomic_bool drained;     /* backlog taken, and no request half here, or the grace is over */
     atomic_uint holds; /* threads that are about to touch the mailbox: the loop stays until they are done */
 };
@@ -177,7 +180,14 @@ int http_request_take(h2o_handler_t *handler, h2o_req_t *req);
 /* exchange.c */
 void http_exchange_open(struct http_conn *conn, h2o_req_t *req);
 void http_exchange_refuse(struct http_conn *conn, h2o_req_t *req, int status, struct bytes json);
+/* On the loop's own thread: the exchange is over, and its request is the caller's to answer. */
+h2o_req_t *http_exchange_take(struct http_exchange *exchange, struct http_conn **conn);
 void http_mailbox_read(h2o_multithread_receiver_t *receiver, h2o_linklist_t *messages);
+
+/* stream.c */
+void http_streams_read(h2o_multithread_receiver_t *receiver, h2o_linklist_t *messages);
+bool http_stream_look(struct http_conn *conn, int64_t now_ms); /* the sweep's; false: it is stuck */
+void http_stream_shut(struct http_conn *conn);                 /* at once; frees nothing yet */
 
 /* refuse.c */
 void http_refuse_bad_request(struct http_conn *conn, h2o_req_t *req);

@@ -94,6 +94,7 @@ static void context_open(struct http_loop *loop)
     struct http_server *server = loop->server;
     h2o_context_init(&loop->h2o, h2o_evloop_create(), &server->conf);
     h2o_multithread_register_receiver(loop->h2o.queue, &loop->mailbox, http_mailbox_read);
+    h2o_multithread_register_receiver(loop->h2o.queue, &loop->stream_mailbox, http_streams_read);
     loop->accept_ctx = (h2o_accept_ctx_t){.ctx = &loop->h2o, .hosts = server->conf.hosts};
 }
 
@@ -103,6 +104,7 @@ static void context_close(struct http_loop *loop)
     h2o_multithread_queue_t *queue = loop->h2o.queue;
     int epoll_fd = http_debts_epoll_fd(evloop);
 
+    h2o_multithread_unregister_receiver(queue, &loop->stream_mailbox);
     h2o_multithread_unregister_receiver(queue, &loop->mailbox);
     h2o_context_dispose(&loop->h2o);
     free(queue); /* disposed of, but not freed, by the context */
@@ -125,7 +127,9 @@ static int shut_one(h2o_req_t *req, void *arg)
     struct http_conn *conn = http_conn_of(req);
     enum http_phase phase = http_phase_of(conn, req);
     (void)arg;
-    if (phase == PHASE_IDLE)
+    if (phase == PHASE_STREAM)
+        http_stream_shut(conn);
+    else if (phase == PHASE_IDLE)
         http_conn_end(conn);
     else
         http_conn_shut(conn, phase == PHASE_BODY);

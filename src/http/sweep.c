@@ -4,6 +4,7 @@
  * notices it closes the connection. Nothing is closed while libh2o walks its list.
  *
  *   IDLE ──first byte──▶ HEAD ──head complete──▶ BODY ──complete──▶ HANDLING ──answer──▶ SENDING ──▶ IDLE
+ *                                                        └──▶ STREAM
  *
  * A connection between two sweeps counts as in the phase it was last seen in; times are exact to one sweep.
  */
@@ -36,6 +37,8 @@ struct sweep {
 
 enum http_phase http_phase_of(const struct http_conn *conn, const h2o_req_t *req)
 {
+    if (conn->stream)
+        return PHASE_STREAM;
     if (conn->req)
         return PHASE_HANDLING;
     if (h2o_socket_is_writing(conn->sock))
@@ -56,6 +59,7 @@ static int64_t limit_ms(const struct http_options *options, enum http_phase phas
     case PHASE_SENDING: /* a client that does not take its answer is as good as idle */
         return options->idle_timeout_ms;
     case PHASE_HANDLING: /* the handler's owner has its own limits */
+    case PHASE_STREAM:   /* stream.c has */
         break;
     }
     return INT64_MAX;
@@ -106,6 +110,13 @@ static int look_at(h2o_req_t *req, void *arg)
         return 0;
 
     enum http_phase phase = http_phase_of(conn, req), before = conn->phase;
+    if (phase == PHASE_STREAM) {
+        if (!http_stream_look(conn, sweep->now_ms)) {
+            http_refuse_count(sweep->loop->server, "timeout");
+            http_stream_shut(conn);
+        }
+        return 0;
+    }
     bool is_next = conn->requests != conn->seen_requests;
     if (phase != before || is_next) {
         conn->phase = phase;

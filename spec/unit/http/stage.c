@@ -45,6 +45,26 @@ static void who(const struct http_request *request)
     buf_free(&text);
 }
 
+static void on_closed(void *ctx)
+{
+    struct stage *stage = ctx;
+    atomic_fetch_add(&stage->closed, 1);
+}
+
+static void go_on(struct stage *stage, const struct http_request *request)
+{
+    const struct http_header no_store = {BYTES("cache-control"), BYTES("no-store")};
+    struct http_stream *stream = http_stream_open(
+        request->exchange, &(struct http_stream_options){.type = "text/event-stream",
+                                                         .headers = &no_store,
+                                                         .header_count = 1,
+                                                         .greeting = BYTES(":\n\n"),
+                                                         .max_buffered_bytes = STAGE_STREAM_MAX,
+                                                         .closed = on_closed,
+                                                         .ctx = stage});
+    CHECK(!atomic_exchange(&stage->stream, stream));
+}
+
 static void big(const struct http_request *request)
 {
     size_t len = (size_t)atol(request->query.at);
@@ -78,6 +98,8 @@ static void on_request(void *ctx, const struct http_request *request)
         http_answer(request->exchange, &(struct http_answer){.status = 204});
     } else if (bytes_eq(request->path, BYTES("/drop"))) {
         http_drop(request->exchange);
+    } else if (bytes_eq(request->path, BYTES("/stream"))) {
+        go_on(stage, request);
     } else if (bytes_eq(request->path, BYTES("/who"))) {
         who(request);
     } else if (bytes_eq(request->path, BYTES("/big"))) {

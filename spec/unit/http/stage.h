@@ -9,6 +9,7 @@
 #include "http/http.h"
 
 #define STAGE_KEPT_MAX 1024
+#define STAGE_STREAM_MAX (64 * 1024)
 
 struct stage {
     struct http_server *server;
@@ -16,8 +17,10 @@ struct stage {
     const char *listen[2];
     atomic_int handled; /* requests that reached the handler */
     atomic_int refused_timeout, refused_memory, refused_connections, refused_handshake, refused_other;
-    struct metrics *metrics; /* of the server */
-    atomic_bool gate;        /* while set, /gate blocks its loop */
+    struct metrics *metrics;              /* of the server */
+    _Atomic(struct http_stream *) stream; /* of the last /stream; the test takes it out */
+    atomic_int closed;                    /* streams that were told so */
+    atomic_bool gate;                     /* while set, /gate blocks its loop */
     /* When set, exchanges are kept for the test to answer, instead of echoed. */
     atomic_bool keep;
     pthread_mutex_t lock;
@@ -40,6 +43,7 @@ void stage_close(struct stage *stage);
  *   /json      201 {"ok":true}, the defaults       /204   an empty answer
  *   /close     as /json, and closes                /drop  no answer
  *   /big?N     N bytes                             /who   address, kept or new, client certificate
+ *   /stream    an answer that goes on
  *   /gate      as /json, once the gate is open */
 
 /* Waits until the handler holds `n` exchanges; they are taken out into `out`. */
