@@ -215,7 +215,7 @@ static void the_handle_outlives_the_server(void **state)
 static void a_stream_outlasts_every_timeout(void **state)
 {
     (void)state;
-    stage.options.idle_timeout_ms = stage.options.body_timeout_ms = stage.options.header_timeout_ms = 50;
+    stage.options.idle_timeout_ms = stage.options.body_timeout_ms = stage.options.header_timeout_ms = 500;
     stage_open(&stage);
     int fd, idle = wire_connect(stage.server);
     struct http_stream *stream = open_stream(&fd);
