@@ -7,9 +7,9 @@
 #include <sys/random.h>
 
 #include "cli/args.h"
-#include "json/tree.h"
 #include "util/buf.h"
 #include "util/digest.h"
+#include "json/tree.h"
 
 enum { RANDOM_BYTES = 32, TOKEN_TEXT = 3 + 2 * RANDOM_BYTES + 1, HASH_TEXT = 2 * SHA256_SIZE + 1 };
 

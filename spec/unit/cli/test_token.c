@@ -8,9 +8,9 @@
 #include <cmocka.h>
 
 #include "cli/cli.h"
-#include "json/tree.h"
 #include "played.h"
 #include "util/digest.h"
+#include "json/tree.h"
 
 static const struct heard *run(int expected, int argc, const char *const *words)
 {
