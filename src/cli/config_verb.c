@@ -1,8 +1,10 @@
 /* lanegate config: the effective configuration, redacted, of a file or of the running gateway. */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/client.h"
 #include "cli/config_file.h"
+#include "cli/token.h"
 #include "util/check.h"
 
 static int from_file(const char *path, json_t **out)
@@ -33,6 +35,8 @@ static int from_gateway(const struct client_where *where, json_t **out)
 
 static int run(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "token") == 0)
+        return token_run(&verb_config, argc - 1, argv + 1);
     struct client_where where = {0};
     bool running = false, json = false;
     const struct arg args[] = {CLIENT_ARGS(where),
@@ -63,6 +67,7 @@ const struct cli_verb verb_config = {
     .help =
         "usage: lanegate config [--config FILE] [--json]\n"
         "       lanegate config --running [--admin URL] [--json]\n"
+        "       lanegate config token [--name NAME] [--scopes read,payload,operate,config] [--json]\n"
         "\n"
         "Prints the whole configuration as JSON, defaults filled in. Only values that are known to be "
         "public\n"
@@ -70,6 +75,10 @@ const struct cli_verb verb_config = {
         "\n"
         "  --running        of the gateway that runs, which may differ from the file; --admin implies it\n"
         "  --json           on one line\n" CLIENT_HELP "\n"
+        "token makes a token for the admin API and the line of admin.tokens that lets it in; nothing is\n"
+        "stored. NAME is who it is in the audit table (operator); the scope is read, unless others are "
+        "named.\n"
+        "\n"
         "example:\n"
         "  diff <(lanegate config) <(lanegate config --running)\n",
     .run = run,

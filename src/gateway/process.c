@@ -4,6 +4,9 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,6 +39,15 @@ static void keep_heaps(void)
     mallopt(M_TOP_PAD, PAD_BYTES);
 }
 
+/* Bodies and secrets are in this memory: no core file of it, and no debugger of the same user. A developer
+ * who wants one says LANEGATE_DUMPABLE=1. */
+static void stay_private(void)
+{
+    const char *allowed = getenv("LANEGATE_DUMPABLE");
+    if (!allowed || strcmp(allowed, "1") != 0)
+        CHECK(prctl(PR_SET_DUMPABLE, 0) == 0);
+}
+
 static sigset_t awaited(void)
 {
     sigset_t set;
@@ -53,6 +65,7 @@ void process_settle(const struct config *config)
     signal(SIGPIPE, SIG_IGN);
     raise_file_limit(config);
     keep_heaps();
+    stay_private();
 }
 
 /* The next signal; 0 after `ms` without one. */

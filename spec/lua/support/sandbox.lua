@@ -59,13 +59,15 @@ local function says(wanted, got, what, case)
 end
 
 -- One case: name; attack (a body) and what comes of it: breach = kind or kinds, or error = part of a text, or key = text,
--- or missing = reason, or stopped = by an error or a breach; control (a body) and the key it gives ("ok" when it is not said); head and files; options.
+-- or missing = reason, or stopped = by an error or a breach; control (a body) and the key it gives ("ok" when it is not
+-- said); head and files; options.
 function sandbox.check(case)
   local files = { ["m.lua"] = sandbox.module({ attack = case.attack, control = case.control }, case.head) }
   for path, text in pairs(case.files or {}) do files[path] = text end
   local results, exit, err = sandbox.run(files, { "m.control", "m.attack", "m.control" }, unpack(case.options or {}))
-  assert(results and #results == 3, ("%s: the process ended with %s after %d calls: %s"):format(case.name,
-    tostring(exit), results and #results or 0, tostring(err)))
+  local calls = results and #results or 0
+  assert(calls == 3, ("%s: the process ended with %s after %d calls: %s"):format(case.name, tostring(exit), calls,
+    tostring(err)))
   for _, at in ipairs { 1, 3 } do
     says("", results[at].missing .. results[at].error, "control " .. at, case)
     says(case.control_key or "ok", results[at].key, "control " .. at, case)

@@ -144,6 +144,7 @@ static void open_admin(struct house *house, const struct admin_token *tokens, si
     const struct admin_options options = {.store = house->store,
                                           .lanes = house->lanes,
                                           .metrics = house->metrics,
+                                          .events = house->events,
                                           .tokens = tokens,
                                           .token_count = token_count,
                                           .listen = listen,
@@ -179,6 +180,7 @@ void house_open(struct house *house, const struct admin_token *tokens, size_t to
     snprintf(house->dir, sizeof house->dir, "/tmp/lanegate-admin-XXXXXX");
     assert_non_null(mkdtemp(house->dir));
     house->metrics = metrics_new();
+    house->events = events_open();
     open_store(house);
     open_lanes(house);
     open_admin(house, tokens, token_count);
@@ -197,6 +199,7 @@ void house_close(struct house *house)
         sink_close(house->lanes_sinks[i].sink);
     deliver_close(house->deliver);
     store_close(house->store);
+    events_close(house->events);
     metrics_free(house->metrics);
     close(house->closed_port);
     char *remove = mem_format("rm -rf '%s'", house->dir);

@@ -5,6 +5,7 @@
 #define SPEC_ADMIN_HOUSE_H
 
 #include "admin/admin.h"
+#include "events/events.h"
 #include "util/buf.h"
 #include "json/tree.h"
 
@@ -14,6 +15,7 @@ struct house {
     char dir[64];
     int closed_port; /* a socket that is bound and does not listen: connections are refused */
     struct metrics *metrics;
+    struct events *events;
     struct store *store;
     struct deliver *deliver;
     struct lanes *lanes;
