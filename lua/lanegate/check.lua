@@ -152,6 +152,25 @@ types.verify = { expects = 'a table such as { type = "none" }', read = function(
   return check:section(value, rows, place)
 end }
 
+types.handshake = { expects = '"slack", "zoom", "graph" or { type = "meta", verify_token = ... }',
+  read = function(check, value, _, place)
+    local rows = {
+      { name = "type", type = "choice", choices = { "slack", "zoom", "graph", "meta" }, required = true },
+      { name = "verify_token", type = "secrets" },
+    }
+    if type(value) ~= "table" then
+      local word = types.choice.read(check, value, rows[1], place)
+      value = word and { type = word }
+    end
+    local out = value and check:section(value, rows, place)
+    if not out or not out.type then return nil end
+    if (out.type == "meta") ~= (value.verify_token ~= nil) then
+      return check.faults:add(place, out.type == "meta" and ('must be { type = "meta", verify_token = ... }: the token is '
+        .. "what Meta sends to prove that it is them") or "takes a verify_token only with type = \"meta\"") or nil
+    end
+    return out
+  end }
+
 types.tokens = { expects = "a list of { hash = ..., scopes = { ... } }", read = function(check, value, row, place)
   if not tree.looks_like_list(value) then return check.faults:must(place, types.expects(row), value) or nil end
   local out = tree.list()

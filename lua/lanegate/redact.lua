@@ -42,6 +42,10 @@ function shows.ordering_key(value)
   return out
 end
 
+function shows.handshake(value)
+  return { type = value.type, verify_token = value.verify_token and SET or nil }
+end
+
 -- Types whose values have rows of their own.
 local walks = {}
 

@@ -110,7 +110,7 @@ local function verify(out)
       end
     end
   end
-  out[#out + 1] = "\n*Later:* " .. table.concat(later, ", ") .. ".\n"
+  if #later > 0 then out[#out + 1] = "\n*Later:* " .. table.concat(later, ", ") .. ".\n" end
 end
 
 local KEYS = [[

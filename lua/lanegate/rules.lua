@@ -43,17 +43,61 @@ end
 
 -- Sources -------------------------------------------------------------------------------------------------------
 
--- Secrets of verification are judged by the scheme, which knows their form; without resolved ones there is nothing
--- to judge. "secret[2]: must be ..." becomes a fault of that option.
-local function scheme(check, verify, place)
-  if verify.type ~= "none" and (not verify.secret or #verify.secret == 0) then return end
+local function is_list(value)
+  return type(value) == "table" and not env.is_mark(value)
+end
+
+-- Was something left out, or refused already? Then the scheme has nothing whole to judge.
+local function is_whole(check, given, verify, scheme, place)
+  for _, row in ipairs(scheme.rows) do
+    if row.required and verify[row.name] == nil then return false end
+    local value = member_of(given, row.name)
+    if value ~= nil and verify[row.name] == nil then return false end
+    if env.is_mark(value) and not check.resolve then return false end
+  end
+  local names, there = scheme.one_of or {}, scheme.one_of == nil
+  for _, name in ipairs(names) do there = there or verify[name] ~= nil end
+  if not there then check.faults:add(place, "must have " .. table.concat(names, " or ")) end
+  return there
+end
+
+-- The public URL is an option of the source, since it says where the source is; it is the scheme that signs it.
+local function signs_url(scheme, verify)
+  return scheme.url == "always" or scheme.url == "template" and verify.template:find("{url}", 1, true) ~= nil
+end
+
+-- What a scheme takes is judged by the scheme itself. "secret[2]: must be ..." becomes a fault of that option.
+local function scheme(check, given, source, place)
+  local verify, at = source.verify, report.member(place, "verify")
+  local row = schema.schemes[verify.type]
+  if not row or not is_whole(check, member_of(given, "verify"), verify, row, at) then return end
+  if signs_url(row, verify) then
+    if not source.url and member_of(given, "url") ~= nil then return end
+    if not source.url then
+      check.faults:add(report.member(place, "url"), ('must be the address that the provider posts to: verify = { type = "%s" '
+        .. "} signs it, and a proxy may have changed what arrives here"):format(verify.type))
+      return
+    end
+    verify.url = source.url
+  end
   local wrong = check.host.judge_verify(verify)
   if not wrong then return end
-  local option, sentence = wrong:match("^([%a_]+)[%[%d%]]*: (.*)$")
-  if option then
-    check.faults:add(report.member(place, option), sentence)
+  local option, index, sentence = wrong:match("^([%a_]+)%[?(%d*)%]?: (.*)$")
+  if not option then
+    check.faults:add(at, wrong)
+  elseif option == "url" then
+    check.faults:add(report.member(place, "url"), sentence)
+  elseif index ~= "" and is_list(member_of(member_of(given, "verify"), option)) then
+    check.faults:add(report.member(report.member(at, option), tonumber(index)), sentence)
   else
-    check.faults:add(place, wrong)
+    check.faults:add(report.member(at, option), sentence)
+  end
+end
+
+local function handshake(check, source, place)
+  if source.handshake and source.handshake.type == "zoom" and source.verify and source.verify.type ~= "zoom" then
+    check.faults:add(report.member(place, "handshake"), 'needs verify = { type = "zoom", ... }: Zoom asks whether its '
+      .. "receiver knows the secret")
   end
 end
 
@@ -143,7 +187,8 @@ end
 function rules.source(check, given, source, place)
   survival(check, source, place)
   old_names(check, source, place)
-  if source.verify then scheme(check, source.verify, report.member(place, "verify")) end
+  if source.verify then scheme(check, given, source, place) end
+  handshake(check, source, place)
   if source.verify and source.verify.type == "none" and member_of(given, "on_verify_failure") ~= nil then
     check.faults:add(report.member(place, "on_verify_failure"), 'has no meaning with verify = { type = "none" }, '
       .. "which never fails")

@@ -49,23 +49,108 @@ local dlq = {
 }
 schema.dlq = dlq
 
-local standard_webhooks = {
-  { name = "secret", type = "secrets", required = true, doc = '`"whsec_..."`, or a list of them while rotating.' },
-  { name = "tolerance_ms", type = "ms", default = "5m", min = 1000, max = DAY_MS, public = true,
-    doc = "How far a time stamp may be from now, either way." },
-}
+-- How a provider's hooks are verified -----------------------------------------------------------------------------
 
--- Types of `verify`. Those that are `later` are known by name.
+local function secret(doc)
+  return { name = "secret", type = "secrets", required = true, doc = doc .. " A list while rotating: any of them fits." }
+end
+
+local function tolerance(default)
+  return { name = "tolerance_ms", type = "ms", default = default or "5m", min = 1000, max = DAY_MS, public = true,
+    doc = "How far a time stamp may be from now, either way." }
+end
+
+local function public_key(doc)
+  return { name = "public_key", type = "public_keys", required = true, public = true,
+    doc = doc .. " A list while rotating." }
+end
+
+-- Where a signature is and what it signs: the options of the generic schemes.
+local function signature(encoding)
+  return
+    { name = "header", type = "header_name", required = true, public = true,
+      doc = "Holds the signature, or several between commas, semicolons or blanks: any of them may fit." },
+    { name = "prefix", type = "marks", shown = "none", public = true,
+      doc = 'What stands in front of each signature, such as `"sha256="`. Entries without it are passed over.' },
+    { name = "encoding", type = "choice", choices = { "hex", "base64" }, default = encoding, public = true,
+      doc = "How a signature is written; hex in lower case, base64 with its padding." },
+    { name = "template", type = "text", default = "{body}", public = true,
+      doc = "What is signed: `{body}`, `{ts}`, `{method}`, `{url}`, `{header:X}` and text between them." },
+    { name = "ts_header", type = "header_name", public = true, doc = "Holds the time stamp." },
+    { name = "ts_field", type = "field_name", public = true,
+      doc = 'Or the name of its entry in the signature header: `"t"` for `t=1700000000,v1=...`.' },
+    { name = "ts_unit", type = "choice", choices = { "s", "ms" }, default = "s", public = true,
+      doc = "What a time stamp counts." },
+    { name = "tolerance_ms", type = "ms", min = 1000, max = DAY_MS, public = true, shown = '`"5m"` where there is a time stamp',
+      doc = "How far a time stamp may be from now, either way." }
+end
+
+local function rows_of(first, ...)
+  local rows = { first, ... }
+  return { rows = rows }
+end
+
+local standard_webhooks = { rows = {
+  { name = "secret", type = "secrets", shown = "this or `public_key`",
+    doc = '`"whsec_..."`, or the base64 behind it. A list while rotating: any of them fits.' },
+  { name = "public_key", type = "public_keys", public = true, shown = "this or `secret`",
+    doc = '`"whpk_..."`, for `v1a` signatures. A list while rotating.' },
+  tolerance(),
+}, one_of = { "secret", "public_key" } }
+
+local AS_SHOWN = "As the provider shows it, taken as text."
+
+-- Types of `verify`.
+--
+--   rows     its options
+--   one_of   at least one of these must be given
+--   url      it signs the public `url` of the source: always, or where its template holds {url}
+--   later    not built yet: known by name
 schema.schemes = {
   none = { rows = {} },
-  standard_webhooks = { rows = standard_webhooks },
-  svix = { rows = standard_webhooks },
-  bearer = { later = true }, basic = { later = true }, discord = { later = true }, ecdsa = { later = true },
-  ed25519 = { later = true }, github = { later = true }, gitlab = { later = true }, hmac = { later = true },
-  linear = { later = true }, lua = { later = true }, mtls = { later = true }, paddle = { later = true },
-  rsa = { later = true }, sendgrid = { later = true }, shopify = { later = true }, slack = { later = true },
-  square = { later = true }, stripe = { later = true }, twilio = { later = true },
-  zoom = { later = true },
+  standard_webhooks = standard_webhooks,
+  svix = standard_webhooks,
+  stripe = rows_of(secret('`"whsec_..."`, taken as text.'), tolerance()),
+  github = rows_of(secret(AS_SHOWN),
+    { name = "algorithm", type = "choice", choices = { "sha256", "sha1" }, default = "sha256", public = true,
+      doc = "`sha1` reads the old `X-Hub-Signature` instead." }),
+  shopify = rows_of(secret("The client secret of the app.")),
+  slack = rows_of(secret("The signing secret of the app."), tolerance()),
+  zoom = rows_of(secret("The secret token of the app."), tolerance()),
+  paddle = rows_of(secret(AS_SHOWN), tolerance("5s")),
+  linear = rows_of(secret(AS_SHOWN), tolerance()),
+  square = { rows = { secret("The signature key of the subscription.") }, url = "always" },
+  twilio = { rows = { secret("The auth token of the account.") }, url = "always" },
+  gitlab = rows_of(secret("The secret token of the hook.")),
+  discord = rows_of(public_key("The application's, 64 hex digits."), tolerance()),
+  sendgrid = rows_of(public_key("The verification key that they show, base64."), tolerance()),
+  hmac = { rows = { secret("In the form of `secret_encoding`."),
+    { name = "secret_encoding", type = "choice", choices = { "raw", "hex", "base64" }, default = "raw", public = true,
+      doc = "`raw` takes the text as it is, whatever it looks like." },
+    { name = "algorithm", type = "choice", choices = { "sha1", "sha256", "sha384", "sha512" }, default = "sha256",
+      public = true, doc = "Of the HMAC." },
+    signature("hex") }, url = "template" },
+  ed25519 = { rows = { public_key("64 hex digits, or PEM."), signature("base64") }, url = "template" },
+  rsa = { rows = { public_key("PEM: a public key or a certificate."),
+    { name = "algorithm", type = "choice", choices = { "sha1", "sha256", "sha384", "sha512" }, default = "sha256",
+      public = true, doc = "Of the digest that is signed." },
+    { name = "padding", type = "choice", choices = { "pkcs1", "pss" }, default = "pkcs1", public = true,
+      doc = "PKCS #1 version 1.5, or PSS." },
+    signature("base64") }, url = "template" },
+  ecdsa = { rows = { public_key("PEM: a public key or a certificate; or the base64 of one."),
+    { name = "algorithm", type = "choice", choices = { "sha1", "sha256", "sha384", "sha512" }, default = "sha256",
+      public = true, doc = "Of the digest that is signed." },
+    { name = "signature_format", type = "choice", choices = { "der", "p1363" }, default = "der", public = true,
+      doc = "ASN.1, or r and s one after the other." },
+    signature("base64") }, url = "template" },
+  bearer = rows_of(secret("The token."),
+    { name = "header", type = "header_name", default = "authorization", public = true,
+      doc = "`authorization` holds `Bearer` and the token; any other header the token alone." }),
+  basic = rows_of({ name = "username", type = "text", required = true, public = true, doc = "The user's name." },
+    secret("The password.")),
+  mtls = rows_of({ name = "fingerprint", type = "fingerprints", required = true, public = true,
+    doc = "SHA-256 of the client's certificate, 64 hex digits, with colons or without. A list while rotating." }),
+  lua = { later = true },
 }
 
 local sink = {
@@ -139,7 +224,12 @@ local source = {
       .. "what is stored. The content type is kept in any case." },
   { name = "respond", type = "number_choice", choices = { 200, 201, 202, 204 }, default = 201, public = true,
     doc = "The status of a success, for providers that insist on one." },
-  { name = "handshake", type = "anything", later = true, doc = "Answers what a provider asks before it sends." },
+  { name = "url", type = "public_url", public = true,
+    doc = "The public address that the provider posts to, as it was given to them and without a query. Only schemes that sign "
+      .. "it need it: `twilio`, `square`, and templates with `{url}`." },
+  { name = "handshake", type = "handshake", public = "handshake",
+    doc = "What the provider asks before it sends, answered in its place: `\"slack\"`, `\"zoom\"`, `\"graph\"`, or "
+      .. "`{ type = \"meta\", verify_token = ... }`. GET is allowed on such a source." },
   { name = "trust_url_tenant", type = "boolean", default = false, public = true,
     doc = "With `http.routing = \"tenant_path\"`: take the tenant from the URL although nothing verifies the hook." },
   { name = "retry", type = "retry", rows = retry, public = true, shown = "dispatch's",

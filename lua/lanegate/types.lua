@@ -160,6 +160,13 @@ types.header_prefix = text_type("1 to 32 lower-case letters, digits and -", func
   return #value <= 32 and value:find("^[a-z0-9][a-z0-9-]*$") and value:sub(-1) ~= "-"
 end)
 
+-- How a signature is written, and what it signs: judged by the scheme.
+types.text = text_type("a text without control characters", function() return true end)
+types.marks = types.text
+types.field_name = text_type('a name such as "t"', function(value) return #value <= 64 and value:find("^[%w_.-]+$") end)
+types.public_url = text_type('the address that the provider posts to, such as "https://hooks.example.com/webhooks/shop", '
+  .. "without a query", function(value) return value:find("^https?://[^/?#%s]+/[^?#%s]*$") end)
+
 -- Addresses -----------------------------------------------------------------------------------------------------
 
 types.address = text_type('an address and a port, such as "127.0.0.1:4000" or "[::1]:4000"', address.listen)
@@ -287,22 +294,33 @@ end
 types.secret = secret_type()
 types.sink_secret = secret_type("judge_secret")
 
--- Without resolved secrets the list is there and empty.
-local function secrets_type(one)
-  return { expects = "a secret, or a list of them", placeholder = function() return tree.list() end,
+-- One or several, while one takes the place of another. Where they are not resolved, the list is there and empty.
+local function rotating_type(one, noun)
+  return { expects = noun .. ", or a list of them", placeholder = function() return tree.list() end,
     read = function(check, value, row, place)
       if type(value) ~= "table" then
-        local secret = check:value({ type = one }, value, place)
-        return secret and tree.list { secret }
+        local single = check:value({ type = one }, value, place)
+        return single and tree.list { single }
       end
       if #value == 0 or #value > 16 then
-        return check.faults:add(place, "must be a secret, or a list of 1 to 16 of them") or nil
+        return check.faults:add(place, ("must be %s, or a list of 1 to 16 of them"):format(noun)) or nil
       end
       return types.read_list(check, value, row, place, { type = one })
     end }
 end
-types.secrets = secrets_type("secret")
-types.sink_secrets = secrets_type("sink_secret")
+types.secrets = rotating_type("secret", "a secret")
+types.sink_secrets = rotating_type("sink_secret", "a secret")
+
+-- Public, but long and easily mistaken for the private one: not shown either. Their form is the scheme's to judge.
+types.public_key = { expects = "a public key", read = function(check, value, row, place)
+  if type(value) ~= "string" or not value:find("%S") then
+    return check.faults:add(place, ("must be %s, got %s"):format(expects(row), report.show_kind(value))) or nil
+  end
+  return value
+end }
+types.public_keys = rotating_type("public_key", "a public key")
+types.fingerprint = text_type("the SHA-256 of a certificate, 64 hex digits", function() return true end)
+types.fingerprints = rotating_type("fingerprint", "the fingerprint of a certificate")
 
 -- Written by the gateway: they frame the message.
 local FRAMING_HEADERS = { ["content-length"] = true, ["transfer-encoding"] = true, ["connection"] = true,

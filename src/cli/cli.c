@@ -8,8 +8,8 @@
 #include <string.h>
 
 static const struct cli_verb *const verbs[] = {
-    &verb_serve, &verb_init, &verb_check, &verb_config,  &verb_sinks,        &verb_lanes,   &verb_hooks,
-    &verb_dlq,   &verb_key,  &verb_spec,  &verb_receive, &verb_verify_order, &verb_version,
+    &verb_serve, &verb_init, &verb_check, &verb_config,  &verb_sinks,  &verb_lanes,        &verb_hooks,
+    &verb_dlq,   &verb_key,  &verb_spec,  &verb_receive, &verb_verify, &verb_verify_order, &verb_version,
 };
 
 enum { VERB_COUNT = sizeof verbs / sizeof verbs[0] };

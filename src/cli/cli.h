@@ -19,7 +19,7 @@ struct cli_verb {
 };
 
 extern const struct cli_verb verb_serve, verb_check, verb_config, verb_lanes, verb_sinks, verb_dlq,
-    verb_hooks, verb_init, verb_key, verb_spec, verb_receive, verb_verify_order, verb_version;
+    verb_hooks, verb_init, verb_key, verb_spec, verb_receive, verb_verify, verb_verify_order, verb_version;
 
 /* From main: finds the verb and runs it. */
 int cli_main(int argc, char **argv);

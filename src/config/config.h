@@ -21,6 +21,9 @@
 
 enum on_verify_failure { VERIFY_REJECT, VERIFY_QUARANTINE, VERIFY_ACCEPT_FLAG };
 
+/* What the provider asks before it sends anything. */
+enum config_handshake { CONFIG_NO_HANDSHAKE, CONFIG_SLACK, CONFIG_META, CONFIG_GRAPH, CONFIG_ZOOM };
+
 struct config_sink {
     const char *name;
     const char *was; /* its name before; NULL: none */
@@ -34,7 +37,10 @@ struct config_source {
     bool shared;               /* tenant_path: the URL's tenant becomes the hook's */
     struct verifier *verifier; /* NULL when loaded without resolving secrets */
     enum on_verify_failure on_verify_failure;
-    int respond;                       /* 200 201 202 204 */
+    int respond; /* 200 201 202 204 */
+    enum config_handshake handshake;
+    const struct bytes *verify_tokens; /* of CONFIG_META */
+    size_t verify_token_count;
     const struct bytes *store_headers; /* names; NULL: all of them are stored */
     size_t store_header_count;
     uint64_t dlq_max_rows;                   /* dead letters */

@@ -42,7 +42,7 @@ static enum status judge_secret(struct bytes text, struct error *err)
 static enum status judge_verify(const struct value *options, struct error *err)
 {
     struct verifier *verifier = NULL;
-    enum status status = verifier_new(options, &verifier, err);
+    enum status status = verifier_new(options, NULL, &verifier, err);
     if (status == STATUS_OK)
         verifier_free(verifier);
     return status;

@@ -153,7 +153,7 @@ static void make_verifier(struct loading *loading, struct config_source *source,
 {
     struct error err;
     if (loading->mode != CONFIG_SERVE ||
-        verifier_new(value_get(tree, "verify"), &source->verifier, &err) == STATUS_OK)
+        verifier_new(value_get(tree, "verify"), NULL, &source->verifier, &err) == STATUS_OK)
         return;
     char path[128];
     snprintf(path, sizeof path, "sources.%s.verify", source->name);
@@ -193,6 +193,20 @@ static void make_plan(struct loading *loading, struct config_source *source)
         config_fault(loading, "sources", err.text); /* which names source and sink */
 }
 
+static void fill_handshake(struct config_source *source, const struct value *tree, struct arena *arena)
+{
+    static const char *const names[] = {
+        [CONFIG_SLACK] = "slack", [CONFIG_META] = "meta", [CONFIG_GRAPH] = "graph", [CONFIG_ZOOM] = "zoom"};
+    for (size_t i = CONFIG_SLACK; i < sizeof names / sizeof *names; i++)
+        if (config_is(tree, "type", names[i]))
+            source->handshake = (enum config_handshake)i;
+    const struct value *tokens = value_get(tree, "verify_token");
+    if (tokens->kind == VALUE_LIST) {
+        source->verify_tokens = config_texts(tokens, arena);
+        source->verify_token_count = tokens->len;
+    }
+}
+
 static void fill_source(struct loading *loading, const struct value *tree, struct config_source *source)
 {
     source->tenant = value_str(tree, "tenant", NULL);
@@ -201,6 +215,7 @@ static void fill_source(struct loading *loading, const struct value *tree, struc
                                 : config_is(tree, "on_verify_failure", "quarantine") ? VERIFY_QUARANTINE
                                                                                      : VERIFY_REJECT;
     source->respond = (int)value_int(tree, "respond", 0);
+    fill_handshake(source, value_get(tree, "handshake"), loading->config->arena);
     const struct value *stored = value_get(tree, "store_headers");
     if (stored->kind == VALUE_LIST) {
         source->store_headers = config_texts(stored, loading->config->arena);

@@ -2,8 +2,9 @@
  *
  *     u8      version: 1
  *     u8      verification
- *     u8      which of the six texts below are there, lowest bit first
- *     text    method, path, query, content_type, remote_ip, dedupe_key (those that are there)
+ *     u8      which of the seven texts below are there, lowest bit first
+ *     text    method, path, query, content_type, remote_ip, dedupe_key, client_cert (those that
+ *             are there)
  *     varint  number of headers
  *     text    name, value (of each)
  *
@@ -13,7 +14,7 @@
 
 #include "util/check.h"
 
-enum { VERSION = 1, TEXTS = 6, VARINT_MAX = 5 };
+enum { VERSION = 1, TEXTS = 7, VARINT_MAX = 5 };
 
 /* Each member once, in stored order: writer and reader walk the same list. */
 static void texts_of(struct envelope *envelope, struct bytes *texts[TEXTS])
@@ -24,6 +25,7 @@ static void texts_of(struct envelope *envelope, struct bytes *texts[TEXTS])
     texts[3] = &envelope->content_type;
     texts[4] = &envelope->remote_ip;
     texts[5] = &envelope->dedupe_key;
+    texts[6] = &envelope->client_cert;
 }
 
 static char *put_varint(char *at, uint32_t n)

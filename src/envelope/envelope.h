@@ -39,6 +39,7 @@ struct envelope {
     struct bytes content_type; /* absent when there is none */
     struct bytes remote_ip;    /* text, v4-mapped shown as v4 */
     struct bytes dedupe_key;   /* absent when there is none */
+    struct bytes client_cert;  /* SHA-256 of the client's certificate (TLS), 64 hex digits; absent without */
     enum verification verification;
     const struct header *headers; /* in order of arrival, repeated ones repeated */
     size_t header_count;

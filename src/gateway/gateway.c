@@ -115,6 +115,9 @@ static enum status open_sinks(struct gateway *g, struct error *err)
                 source->on_verify_failure == VERIFY_ACCEPT_FLAG ? INGEST_ACCEPT_FLAG : INGEST_REJECT,
             .respond = source->respond,
             .dedupe_ttl_ms = source->dedupe_ttl_ms,
+            .handshake = (enum ingest_handshake)source->handshake, /* the same list */
+            .verify_tokens = source->verify_tokens,
+            .verify_token_count = source->verify_token_count,
             .store_headers = source->store_headers,
             .store_header_count = source->store_header_count,
             .plan = source->plan,

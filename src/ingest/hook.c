@@ -19,6 +19,7 @@ struct envelope *hook_envelope(const struct route *route, const struct http_requ
     envelope->path = arena_copy(arena, request->path);
     envelope->query = arena_copy(arena, request->query);
     envelope->remote_ip = arena_copy(arena, request->remote_ip);
+    envelope->client_cert = arena_copy(arena, request->client_cert);
     envelope->body = arena_copy(arena, request->body);
 
     struct header *headers = arena_alloc(arena, request->header_count * sizeof *headers);

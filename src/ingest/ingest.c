@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ingest/handshake.h"
 #include "ingest/ingest_priv.h"
 #include "util/jsonw.h"
 #include "util/mem.h"
@@ -37,6 +38,8 @@ static void open_entry(struct ingest *ingest, struct entry *entry, const struct 
     entry->accepted = metrics_series3(metrics, METRIC_INGEST_REQUESTS, source->name, "accepted", NULL);
     entry->duplicate = metrics_series3(metrics, METRIC_INGEST_REQUESTS, source->name, "duplicate", NULL);
     entry->revived = metrics_series3(metrics, METRIC_INGEST_REQUESTS, source->name, "revived", NULL);
+    entry->handshakes = metrics_series3(metrics, METRIC_INGEST_REQUESTS, source->name, "handshake", NULL);
+    entry->handshake = handshake_open(source);
     entry->dropped = metrics_series3(metrics, METRIC_INGEST_REQUESTS, source->name, "undecided", NULL);
     for (int r = 0; r < REFUSAL_COUNT; r++)
         entry->refused[r] = metrics_series3(metrics, METRIC_INGEST_REQUESTS, source->name,
@@ -76,6 +79,7 @@ void ingest_close(struct ingest *ingest)
     for (size_t i = 0; i < ingest->options.source_count; i++) {
         free(ingest->entries[i].verify_failures);
         free(ingest->entries[i].sinks);
+        handshake_close(ingest->entries[i].handshake);
     }
     free(ingest->entries);
     free(ingest);
@@ -142,7 +146,8 @@ void ingest_handle(void *ctx, const struct http_request *request)
     case ROUTE_HOOK:
         break;
     }
-    if (!bytes_eq(request->method, BYTES("POST")))
+    bool asks = bytes_eq(request->method, BYTES("GET")) && route.entry->handshake; /* it is no hook */
+    if (!bytes_eq(request->method, BYTES("POST")) && !asks)
         refuse_early(ingest, request, REFUSE_METHOD_NOT_ALLOWED, NULL);
     else if (ingest->draining && request->kept)
         refuse_early(ingest, request, REFUSE_DRAINING, NULL);
@@ -153,6 +158,10 @@ void ingest_handle(void *ctx, const struct http_request *request)
         refuse_early(
             ingest, request, REFUSE_PAYLOAD_TOO_LARGE,
             &(struct refusal_detail){.name = "limit", .number = (int64_t)ingest->options.max_body_bytes});
+    else if (handshake_unsigned(route.entry, request))
+        return;
+    else if (asks)
+        refuse_early(ingest, request, REFUSE_BAD_REQUEST, NULL);
     else
         intake(ingest, &route, request);
 }

@@ -16,6 +16,9 @@
 
 enum ingest_on_failure { INGEST_REJECT, INGEST_ACCEPT_FLAG };
 
+/* What a provider asks before it sends: handshake.h. */
+enum ingest_handshake { INGEST_NO_HANDSHAKE, INGEST_SLACK, INGEST_META, INGEST_GRAPH, INGEST_ZOOM };
+
 struct ingest_sink {
     uint32_t id; /* store_sink_id */
     const char *name;
@@ -29,7 +32,10 @@ struct ingest_source {
     bool shared; /* tenant_path: the URL's tenant becomes the hook's */
     const struct verifier *verifier;
     enum ingest_on_failure on_failure;
-    int respond;                       /* 200 201 202 204 */
+    int respond; /* 200 201 202 204 */
+    enum ingest_handshake handshake;
+    const struct bytes *verify_tokens; /* of INGEST_META */
+    size_t verify_token_count;
     const struct bytes *store_headers; /* names in any case; NULL: all are stored */
     size_t store_header_count;
     int64_t dedupe_ttl_ms; /* how long a dedupe key of the plan holds; 0: there is none */

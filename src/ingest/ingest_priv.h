@@ -49,7 +49,8 @@ void refuse(struct http_exchange *exchange, enum refusal refusal, const struct r
 struct entry {
     const struct ingest_source *source;
     struct bytes name, tenant;
-    struct series *accepted, *duplicate, *revived, *dropped, *refused[REFUSAL_COUNT];
+    struct series *accepted, *duplicate, *revived, *dropped, *handshakes, *refused[REFUSAL_COUNT];
+    struct handshake *handshake;
     struct series **verify_failures; /* one per verify_reasons() */
     struct sink_entry *sinks;
 };

@@ -1,5 +1,6 @@
 /* The way of one hook, straight down: envelope, verification, lanes, commit, answer. Everything it needs
  * lives in the envelope's arena, so one free ends it. */
+#include "ingest/handshake.h"
 #include "ingest/ingest_priv.h"
 
 #include <string.h>
@@ -109,6 +110,12 @@ void intake(struct ingest *ingest, const struct route *route, const struct http_
             envelope_unref(envelope);
             return;
         }
+    }
+
+    if (verified.verification != VERIFICATION_FAILED &&
+        handshake_signed(entry, envelope, request->exchange)) {
+        envelope_unref(envelope);
+        return;
     }
 
     hook_keep_stored(envelope, entry->source);

@@ -14,14 +14,27 @@ struct secrets {
     struct buf at[SECRETS_MAX]; /* decoded; never empty */
 };
 
-/* Turns the text of one secret (not empty, not blank) into its bytes. NULL when that worked, else what is
- * wrong with it: a sentence that goes on from "must be FORMAT; ". Never repeats the text. */
-typedef const char *secret_decoder(struct bytes text, struct buf *out);
+/* How a scheme reads a secret. */
+struct secret_form {
+    const char *format; /* what it should be: goes on from "must be" */
+    /* The text of one (not empty, not blank) to its bytes. NULL when that worked, else what is wrong with it:
+     * goes on from "must be FORMAT; ". Never repeats the text. */
+    const char *(*decode)(struct bytes text, struct buf *out);
+};
 
-/* INVALID names the element and `format`, which goes on from "must be". `out` is zeroed by the caller, and to
- * be closed in either case. */
-enum status secrets_open(struct secrets *out, const struct value *options, const char *format,
-                         secret_decoder *decode, struct error *err);
+extern const struct secret_form secret_form_text;   /* its own bytes, whatever it looks like */
+extern const struct secret_form secret_form_hex;    /* digits of its bytes */
+extern const struct secret_form secret_form_base64; /* the same in base64, padded or not */
+
+/* Calls `take` for the option `name`, or for each element of it when it is a list. INVALID when there is
+ * none, when one is blank, or when `take` has a fault to tell: the sentence names the element and what it
+ * must be. */
+enum status secrets_each(const struct value *options, const char *name, const char *format,
+                         const char *(*take)(void *ctx, struct bytes text), void *ctx, struct error *err);
+
+/* `out` is zeroed by the caller, and to be closed in either case. */
+enum status secrets_open(struct secrets *out, const struct value *options, const struct secret_form *form,
+                         struct error *err);
 void secrets_close(struct secrets *secrets); /* wipes them */
 
 #endif

@@ -63,15 +63,13 @@ describe("a key of a later version", function()
   says("is refused by its name", [[return {
       scripts = {}, rate_limits = {}, quarantine = {},
       http = { trusted_proxies = {} },
-      sources = { shop = { handshake = 'slack',
+      sources = { shop = {
         on_verify_failure = 'quarantine', verify = { type = 'stripe', secret = 'x' },
         sinks = { { type = 'log' }, { type = 'google_pubsub' } } } },
       store = { type = 'none' } }]], {
     "2: quarantine: is not built yet in this version",
     "2: rate_limits: is not built yet in this version",
     "3: http.trusted_proxies: is not built yet in this version",
-    "4: sources.shop.handshake: is not built yet in this version",
-    '5: sources.shop.verify.type: "stripe" is not built yet in this version',
     '5: sources.shop.on_verify_failure: "quarantine" is not built yet in this version',
     '6: sources.shop.sinks.google_pubsub.type: "google_pubsub" is not built yet in this version',
     '7: store.type: "none" is not built yet in this version',
@@ -250,14 +248,55 @@ describe("a source", function()
     '7: sources.shop.sinks.d.ordering_key: reads the header "content-type"' .. REPLAY,
   })
   says("may store no header at all", "return { sources = { a = { store_headers = {}, sinks = { { type = 'log' } } } } }", {})
+  local SCHEMES = 'must be "basic", "bearer", "discord", "ecdsa", "ed25519", "github", "gitlab", "hmac", "linear", "mtls", '
+    .. '"none", "paddle", "rsa", "sendgrid", "shopify", "slack", "square", "standard_webhooks", "stripe", "svix", "twilio" or '
+    .. '"zoom"'
   says("names a scheme of verification",
     "return { sources = { a = { verify = { type = 'strpe' }, sinks = { { type = 'log' } } },\n"
     .. "b = { verify = { secret = 'x' }, sinks = { { type = 'log' } } },\n"
     .. "c = { verify = { type = 'standard_webhooks', secrt = 'x', secret = '  ' }, sinks = { { type = 'log' } } } } }",
-    { '1: sources.a.verify.type: must be "none", "standard_webhooks" or "svix", got "strpe" (did you mean "stripe"?)',
-      '2: sources.b.verify.type: must be "none", "standard_webhooks" or "svix", got nothing',
+    { "1: sources.a.verify.type: " .. SCHEMES .. ', got "strpe" (did you mean "stripe"?)',
+      "2: sources.b.verify.type: " .. SCHEMES .. ", got nothing",
       '3: sources.c.verify.secrt: is not an option here (did you mean "secret"?)',
       "3: sources.c.verify.secret: must be a secret that is not blank, got a blank text" })
+  says("gives each scheme what it needs", [[local sinks = { { type = "log" } }
+    return { sources = {
+      a = { verify = { type = "twilio", secret = "x" }, sinks = sinks },
+      b = { verify = { type = "square", secret = "x" }, url = "hooks.example.com", sinks = sinks },
+      c = { verify = { type = "svix" }, sinks = sinks },
+      d = { verify = { type = "mtls", fingerprint = ("0"):rep(64) }, sinks = sinks },
+      e = { verify = { type = "hmac", secret = "x", header = "x-sig", template = "{url}{body}" }, sinks = sinks },
+      f = { verify = { type = "hmac", secret = "x", header = "x sig", encoding = "hexa", ts_field = "t=" }, sinks = sinks },
+      g = { verify = { type = "discord", public_key = { "x", " " } }, sinks = sinks },
+    } }]], {
+    '3: sources.a.url: must be the address that the provider posts to: verify = { type = "twilio" } signs it, and a proxy may '
+      .. "have changed what arrives here",
+    '4: sources.b.url: must be the address that the provider posts to, such as "https://hooks.example.com/webhooks/shop", '
+      .. 'without a query, got "hooks.example.com"',
+    "5: sources.c.verify: must have secret or public_key",
+    '6: sources.d.verify: "mtls" sees the client\'s certificate under TLS only: it needs http.tls',
+    '7: sources.e.url: must be the address that the provider posts to: verify = { type = "hmac" } signs it, and a proxy may '
+      .. "have changed what arrives here",
+    '8: sources.f.verify.header: must be a header name, got "x sig"',
+    '8: sources.f.verify.encoding: must be "hex" or "base64", got "hexa" (did you mean "hex"?)',
+    '8: sources.f.verify.ts_field: must be a name such as "t", got "t="',
+    "9: sources.g.verify.public_key[2]: must be a public key, got a blank text",
+  })
+  says("asks for a proof in a handshake", [[local sinks = { { type = "log" } }
+    return { sources = {
+      a = { handshake = "meta", sinks = sinks },
+      b = { handshake = { type = "meta", verify_token = " " }, sinks = sinks },
+      c = { handshake = "zoom", sinks = sinks },
+      d = { handshake = "twitter", sinks = sinks },
+      e = { handshake = { type = "slack", verify_token = "x" }, sinks = sinks },
+    } }]], {
+    '3: sources.a.handshake: must be { type = "meta", verify_token = ... }: the token is what Meta sends to prove that it is '
+      .. "them",
+    "4: sources.b.handshake.verify_token: must be a secret that is not blank, got a blank text",
+    '5: sources.c.handshake: needs verify = { type = "zoom", ... }: Zoom asks whether its receiver knows the secret',
+    '6: sources.d.handshake: must be "slack", "zoom", "graph" or "meta", got "twitter"',
+    '7: sources.e.handshake: takes a verify_token only with type = "meta"',
+  })
   says("does not pretend to reject what it never checks",
     "return { sources = { a = { on_verify_failure = 'reject', sinks = { { type = 'log' } } } } }",
     { '1: sources.a.on_verify_failure: has no meaning with verify = { type = "none" }, which never fails' })

@@ -297,6 +297,40 @@ static void faults_of_other_rooms_come_with_their_lines(void **ctx)
         "without blanks or line breaks at its ends; it has some\n");
 }
 
+static void each_scheme_says_what_it_takes(void **ctx)
+{
+    fixture_load_bad(
+        *ctx, CONFIG_SERVE,
+        "local sinks = { { type = 'log' } }\n"
+        "return { sources = {\n"
+        "a = { verify = { type = 'stripe', secret = { 'whsec_x', 'x ' } }, sinks = sinks },\n"
+        "b = { verify = { type = 'hmac', secret = 'x', header = 'x-sig', template = '{ts}.{body}' }, sinks = "
+        "sinks },\n"
+        "c = { verify = { type = 'hmac', secret = 'xyz', secret_encoding = 'hex', header = 'x-sig' }, sinks "
+        "= sinks },\n"
+        "d = { verify = { type = 'discord', public_key = '00' }, sinks = sinks },\n"
+        "e = { verify = { type = 'basic', username = 'a:b', secret = 'x' }, sinks = sinks },\n"
+        "f = { verify = { type = 'hmac', secret = 'x', header = 'x-sig', template = '{method}' }, sinks = "
+        "sinks },\n"
+        "g = { verify = { type = 'hmac', secret = 'x', header = 'x-sig', tolerance_ms = '5m' }, sinks = "
+        "sinks },\n"
+        "} }",
+        ":3: sources.a.verify.secret[2]: must be the text that the provider shows, without blanks around it; "
+        "this "
+        "has a blank or a line feed at an end\n"
+        ":4: sources.b.verify.template: holds {ts}, which needs ts_header or ts_field\n"
+        ":5: sources.c.verify.secret: must be hex digits, two a byte; this is not an even number of hex "
+        "digits\n"
+        ":6: sources.d.verify.public_key: must be an Ed25519 public key: 64 hex digits, or PEM (\"-----BEGIN "
+        "PUBLIC "
+        "KEY-----\"); this can't be read as one\n"
+        ":7: sources.e.verify.username: must be a name without a colon\n"
+        ":8: sources.f.verify.template: must be a text such as \"{ts}.{body}\"; without {body} anybody could "
+        "change "
+        "the body\n"
+        ":9: sources.g.verify.tolerance_ms: needs a time stamp to judge, but there is none here\n");
+}
+
 static void a_closed_destination_shows_the_line_that_opens_it(void **ctx)
 {
     fixture_load_bad(
@@ -362,6 +396,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(clients_need_no_secrets, fixture_open, fixture_close),
         cmocka_unit_test_setup_teardown(faults_of_other_rooms_come_with_their_lines, fixture_open,
                                         fixture_close),
+        cmocka_unit_test_setup_teardown(each_scheme_says_what_it_takes, fixture_open, fixture_close),
         cmocka_unit_test_setup_teardown(a_closed_destination_shows_the_line_that_opens_it, fixture_open,
                                         fixture_close),
         cmocka_unit_test_setup_teardown(a_file_that_is_not_there_is_named, fixture_open, fixture_close),

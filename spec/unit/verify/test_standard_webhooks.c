@@ -214,14 +214,15 @@ static void tolerance_can_be_set(void **state)
                                   {.kind = VALUE_BOOL}};
     struct verifier *verifier;
     for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(verifier_new(options_of("svix", secret, good[i]), &verifier, NULL), STATUS_OK);
+        assert_int_equal(verifier_new(options_of("svix", secret, good[i]), NULL, &verifier, NULL), STATUS_OK);
         expect_result(verifier, e, AT_MS + 10000, NULL);
         expect_result(verifier, e, AT_MS + 10001, "timestamp");
         verifier_free(verifier);
     }
     for (size_t i = 0; i < 4; i++) {
         struct error err;
-        assert_int_equal(verifier_new(options_of("svix", secret, wrong[i]), &verifier, &err), STATUS_INVALID);
+        assert_int_equal(verifier_new(options_of("svix", secret, wrong[i]), NULL, &verifier, &err),
+                         STATUS_INVALID);
         assert_non_null(strstr(err.text, "tolerance_ms: must be a duration above 0"));
     }
     envelope_unref(e);

@@ -33,7 +33,7 @@ static inline struct verifier *open_with(const char *type, struct value secret)
 {
     struct verifier *verifier;
     struct error err = {0};
-    if (verifier_new(options_of(type, secret, (struct value){0}), &verifier, &err) != STATUS_OK)
+    if (verifier_new(options_of(type, secret, (struct value){0}), NULL, &verifier, &err) != STATUS_OK)
         fail_msg("%s", err.text);
     return verifier;
 }
@@ -43,7 +43,7 @@ static inline void is_refused(const char *type, struct value secret, const char 
 {
     struct verifier *verifier;
     struct error err = {0};
-    assert_int_equal(verifier_new(options_of(type, secret, (struct value){0}), &verifier, &err),
+    assert_int_equal(verifier_new(options_of(type, secret, (struct value){0}), NULL, &verifier, &err),
                      STATUS_INVALID);
     assert_null(verifier);
     if (!strstr(err.text, expected))

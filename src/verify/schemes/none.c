@@ -2,9 +2,10 @@
 #include "verify/schemes.h"
 #include "verify/verify_priv.h"
 
-static enum status none_open(const struct value *options, void **key, struct error *err)
+static enum status none_open(const struct value *options, const struct recipe *facts,
+                             const struct verify_engine *engine, void **key, struct error *err)
 {
-    (void)options, (void)err;
+    (void)options, (void)facts, (void)engine, (void)err;
     *key = NULL;
     return STATUS_OK;
 }
@@ -14,9 +15,9 @@ static void none_close(void *key)
     (void)key;
 }
 
-static struct verify_result none_check(const void *key, const struct envelope *envelope, int64_t now_ms)
+static struct verify_result none_check(const void *key, const struct attempt *attempt)
 {
-    (void)key, (void)envelope, (void)now_ms;
+    (void)key, (void)attempt;
     return (struct verify_result){.verification = VERIFICATION_SKIPPED};
 }
 
