@@ -279,15 +279,6 @@ local function own_headers(check, whole, sink, place)
   end
 end
 
--- Only TLS that asks for one knows a client's certificate.
-local function certificates(check, whole, source, place)
-  local served = whole.http and whole.http.tls
-  if source.verify and source.verify.type == "mtls" and not (served and served.client_ca) then
-    check.faults:add(report.member(place, "verify"), 'of type "mtls" needs http.tls with client_ca: without it no client is '
-      .. "asked for a certificate")
-  end
-end
-
 local function shared_tenant(check, whole, source, place)
   if whole.http and whole.http.routing == "tenant_path" and source.tenant == "default" and source.verify
       and source.verify.type == "none" and source.trust_url_tenant == false then
@@ -302,7 +293,6 @@ local function sources(check, given, whole, place)
     local source = whole.sources[name]
     local at = report.member(all, name)
     shared_tenant(check, whole, source, at)
-    certificates(check, whole, source, at)
     dead_letters(check, whole, source)
     local given_sinks = member_of(member_of(given.sources, name), "sinks")
     for i, sink in ipairs(source.sinks or {}) do

@@ -218,6 +218,16 @@ static void committed(void *ctx, struct store_hook *const *hooks, size_t count)
     lanes_committed(g->lanes, hooks, count);
 }
 
+/* store_options.answering: a loop gets the answers of a batch as one. */
+static void answering(void *ctx, bool begins)
+{
+    (void)ctx;
+    if (begins)
+        http_answers_hold();
+    else
+        http_answers_release();
+}
+
 static enum status open_store(struct gateway *g, struct error *err)
 {
     const struct config *config = g->config;
@@ -230,6 +240,7 @@ static enum status open_store(struct gateway *g, struct error *err)
     options.dlq = bounds;
     options.dlq_count = config->source_count;
     options.committed = committed;
+    options.answering = answering;
     options.ctx = g;
     options.metrics = g->metrics;
     enum status status = store_open(&options, &g->store, err);

@@ -1,5 +1,5 @@
 /* The answer to a request. Given on the loop's own thread it goes out at once; given on another thread it is
- * copied into the exchange, posted to the loop's mailbox and sent when the loop gets to it. libh2o does not
+ * copied into the exchange, posted to the loop (mailbox.c) and sent when the loop gets to it. libh2o does not
  * touch a request between its handler and its answer, but the socket can be closed by us: then conn->req is
  * NULL and nothing is sent. */
 #include <string.h>
@@ -71,10 +71,32 @@ static void drop(struct http_conn *conn, h2o_req_t *req)
     send_answer(conn, req, &(struct http_answer){.status = 500, .close = true}, h2o_iovec_init(NULL, 0));
 }
 
+/* libh2o stops reading while a request is answered, and would take the socket out of its poll and put it back
+ * for every answer that comes later: two system calls a request. So it is left there, unread: what comes
+ * early (the next request, or the end) is not touched before the answer, since it would move the input that
+ * the request at hand lives in; it only ends the waiting. */
+static void on_early(h2o_socket_t *sock, const char *err)
+{
+    (void)err;
+    h2o_socket_read_stop(sock);
+}
+
+void http_exchange_await(struct http_conn *conn)
+{
+    if (!conn->req)
+        return; /* answered already */
+    h2o_socket_dont_read(conn->sock, 1);
+    h2o_socket_read_start(conn->sock, on_early);
+}
+
 /* The exchange is over; gives the request to answer, or NULL when the client is gone. */
 static h2o_req_t *finish(struct http_conn *conn)
 {
     h2o_req_t *req = conn->req;
+    if (req) {
+        h2o_socket_read_stop(conn->sock);
+        h2o_socket_dont_read(conn->sock, 0);
+    }
     conn->req = NULL;
     atomic_store_explicit(&conn->exchange.state, EXCHANGE_NONE, memory_order_relaxed);
     exchanges_add(conn->loop, (size_t)-1);
@@ -120,8 +142,14 @@ static void reply_fill(struct http_reply *reply, const struct http_answer *answe
     }
 }
 
-static void deliver(struct http_conn *conn)
+struct http_loop *http_exchange_loop(struct http_exchange *exchange)
 {
+    return conn_of(exchange)->loop;
+}
+
+void http_exchange_deliver(struct http_exchange *exchange)
+{
+    struct http_conn *conn = conn_of(exchange);
     struct http_reply *reply = &conn->exchange.reply;
     bool is_shared = !reply->drop && reply->copy != reply->small;
     h2o_req_t *req = finish(conn);
@@ -144,36 +172,11 @@ static void deliver(struct http_conn *conn)
     http_conn_release(conn);
 }
 
-void http_mailbox_read(h2o_multithread_receiver_t *receiver, h2o_linklist_t *messages)
-{
-    (void)receiver;
-    while (!h2o_linklist_is_empty(messages)) {
-        h2o_multithread_message_t *message =
-            H2O_STRUCT_FROM_MEMBER(h2o_multithread_message_t, link, messages->next);
-        h2o_linklist_unlink(&message->link);
-        deliver(conn_of(LIST_OWNER(message, struct http_exchange, message)));
-    }
-}
-
 /* Exactly once: a second answer is our own mistake. */
 static void claim(struct http_exchange *exchange)
 {
     CHECK(atomic_exchange_explicit(&exchange->state, EXCHANGE_ANSWERED, memory_order_acq_rel) ==
           EXCHANGE_OPEN);
-}
-
-/* The loop may have sent the answer and be going down before this thread has left the mailbox: the hold keeps
- * the loop until then. */
-static void post(struct http_exchange *exchange, const struct http_answer *answer)
-{
-    struct http_loop *loop = conn_of(exchange)->loop;
-    http_loop_hold(loop, true);
-    if (answer)
-        reply_fill(&exchange->reply, answer);
-    else
-        exchange->reply.drop = true;
-    h2o_multithread_send_message(&loop->mailbox, &exchange->message);
-    http_loop_hold(loop, false);
 }
 
 void http_answer(struct http_exchange *exchange, const struct http_answer *answer)
@@ -182,7 +185,8 @@ void http_answer(struct http_exchange *exchange, const struct http_answer *answe
     CHECK(answer->header_count <= HTTP_ANSWER_HEADERS_MAX);
     claim(exchange);
     if (http_loop_here != conn->loop) {
-        post(exchange, answer);
+        reply_fill(&exchange->reply, answer);
+        http_mailbox_post(exchange);
         return;
     }
     h2o_req_t *req = finish(conn);
@@ -196,7 +200,8 @@ void http_drop(struct http_exchange *exchange)
     struct http_conn *conn = conn_of(exchange);
     claim(exchange);
     if (http_loop_here != conn->loop) {
-        post(exchange, NULL);
+        exchange->reply.drop = true;
+        http_mailbox_post(exchange);
         return;
     }
     h2o_req_t *req = finish(conn);

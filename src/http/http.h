@@ -113,6 +113,11 @@ void http_answer(struct http_exchange *exchange, const struct http_answer *answe
 /* Closes the connection without an answer. Any thread. Instead of http_answer. */
 void http_drop(struct http_exchange *exchange);
 
+/* Around many answers in a row on a thread that is no loop's: between the two calls they are kept back, then
+ * each loop gets all of its own with one wake. No http_close may wait for them meanwhile. */
+void http_answers_hold(void);
+void http_answers_release(void);
+
 /* An answer that goes on: status 200, chunked, the connection closed at its end. The handle is the opener's,
  * and good until http_stream_end, whatever becomes of the client. */
 struct http_stream;

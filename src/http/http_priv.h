@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "http/http.h"
+#include "util/inbox.h"
 #include "util/list.h"
 
 #define HTTP_LISTENS_MAX 16
@@ -37,8 +38,8 @@ enum exchange_state { EXCHANGE_NONE, EXCHANGE_OPEN, EXCHANGE_ANSWERED };
 
 /* One a connection, since HTTP/1.1 answers in order. Used again for the next request. */
 struct http_exchange {
-    h2o_multithread_message_t message; /* in the loop's mailbox, once answered by another thread */
-    atomic_int state;                  /* enum exchange_state */
+    struct list node; /* answered by another thread: held there, then in loop->answers */
+    atomic_int state; /* enum exchange_state */
     struct http_reply reply;
 };
 
@@ -98,7 +99,9 @@ struct http_loop {
     h2o_context_t h2o;
     h2o_accept_ctx_t accept_ctx;
     h2o_multithread_receiver_t mailbox, stream_mailbox;
-    struct list secured, ended; /* connections under TLS: all, and those whose client sends no more */
+    h2o_multithread_message_t bell; /* in the mailbox: there are answers */
+    struct inbox answers;           /* of other threads: exchanges */
+    struct list secured, ended;     /* connections under TLS: all, and those whose client sends no more */
     struct list lingers;
     size_t linger_count;
     size_t connection_count;
@@ -182,6 +185,13 @@ void http_exchange_open(struct http_conn *conn, h2o_req_t *req);
 void http_exchange_refuse(struct http_conn *conn, h2o_req_t *req, int status, struct bytes json);
 /* On the loop's own thread: the exchange is over, and its request is the caller's to answer. */
 h2o_req_t *http_exchange_take(struct http_exchange *exchange, struct http_conn **conn);
+struct http_loop *http_exchange_loop(struct http_exchange *exchange);
+void http_exchange_deliver(struct http_exchange *exchange); /* its reply, on the loop's thread */
+/* Behind the handler: while the answer is on its way the socket stays in the poll. */
+void http_exchange_await(struct http_conn *conn);
+
+/* mailbox.c: answers from other threads */
+void http_mailbox_post(struct http_exchange *exchange);
 void http_mailbox_read(h2o_multithread_receiver_t *receiver, h2o_linklist_t *messages);
 
 /* stream.c */

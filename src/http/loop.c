@@ -192,6 +192,13 @@ static void *run(void *arg)
     return NULL;
 }
 
+/* The inbox was empty, so the bell does not hang in the mailbox: see http_mailbox_read. */
+static void ring(void *arg)
+{
+    struct http_loop *loop = arg;
+    h2o_multithread_send_message(&loop->mailbox, &loop->bell);
+}
+
 enum status http_loop_new(struct http_server *server, unsigned index, struct error *err)
 {
     struct http_loop *loop = mem_zalloc(sizeof *loop);
@@ -202,6 +209,7 @@ enum status http_loop_new(struct http_server *server, unsigned index, struct err
     list_init(&loop->secured);
     list_init(&loop->ended);
     list_init(&loop->lingers);
+    inbox_init(&loop->answers, ring, loop);
     CHECK(sem_init(&loop->ready, 0, 0) == 0);
     for (size_t i = 0; i < HTTP_LISTENS_MAX; i++)
         loop->listen_fds[i] = -1;
@@ -240,6 +248,8 @@ void http_loop_join(struct http_loop *loop)
         if (loop->listen_fds[i] >= 0)
             close(loop->listen_fds[i]);
     sem_destroy(&loop->ready);
+    if (!loop->left)
+        inbox_destroy(&loop->answers);
 }
 
 void http_loop_hold(struct http_loop *loop, bool hold)

@@ -72,6 +72,7 @@ int http_request_take(h2o_handler_t *handler, h2o_req_t *req)
         conn->close_after = head.chunked; /* chunk framing is decoded by now and can't be judged */
         http_exchange_open(conn, req);
         server->options.handler(server->options.ctx, &request);
+        http_exchange_await(conn);
     }
     return 0;
 }

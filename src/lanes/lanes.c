@@ -221,8 +221,7 @@ void lanes_close(struct lanes *lanes)
     cache_close(lanes);
     inbox_destroy(&lanes->committed);
     inbox_destroy(&lanes->outcomes);
-    snapshot_unref(lanes->snapshot);
-    snapshot_unref(lanes->building);
+    snapshots_close(lanes);
     sched_free(lanes->sched);
     VEC_FREE(&lanes->notices);
     pthread_mutex_destroy(&lanes->turn);

@@ -76,11 +76,12 @@ struct sink_entry {
     bool crowded;
 };
 
+/* All lanes at one moment. Its memory is used again for the next one: to have tens of megabytes from the
+ * system takes longer than to fill them. */
 struct snapshot {
     atomic_uint refs;
-    int64_t made_ms; /* monotonic */
-    size_t len;
-    struct lane_view at[];
+    struct sched_time made;
+    struct lane_list list;
 };
 
 /* What an operator asks for; the head of a struct on the stack of the thread that waits for it. Under
@@ -143,8 +144,8 @@ struct lanes {
     bool running; /* whoever starts and stops it */
     struct store_reader *reader;
     struct expiry expiry;
-    struct snapshot *building;
-    size_t building_room, cursor;
+    struct snapshot *building, *spare; /* spare: nobody's, memory for the next one */
+    size_t cursor;
 
     struct inbox committed; /* the writer's thread puts; wakes the lanes thread */
     struct inbox outcomes;  /* loops put, and see to it themselves at the end of their round */
@@ -267,6 +268,6 @@ void acts_close(struct lanes *lanes);
 
 /* list.c */
 bool snapshot_build(struct lanes *lanes); /* true: there is more to do */
-void snapshot_unref(struct snapshot *snapshot);
+void snapshots_close(struct lanes *lanes);
 
 #endif

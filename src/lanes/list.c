@@ -1,56 +1,122 @@
-/* Lists of lanes: the lanes thread copies all of them, a slice between two turns of its loop, at most once a
- * second and only when somebody asks; who asked picks and sorts in the copy on its own thread. */
+/* Lists of lanes: the lanes thread copies of all of them what lists are sorted and filtered by, a slice
+ * between two turns of its loop, at most once a second and only when somebody asks; who asked picks the page
+ * out of the copy on its own thread. Of a million lanes each of both steps takes some 20 ms. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "lanes/lanes_priv.h"
 #include "util/clock.h"
 #include "util/mem.h"
 
-enum { SNAPSHOT_AGE_MS = 1000, SLICE_LANES = 8192 };
+enum {
+    SNAPSHOT_AGE_MS = 1000,
+    SNAPSHOT_KEEP_MS = 60000, /* nobody asks any more: its memory goes back */
+    SLICE_LANES = 8192,
+    HUGE_BYTES = 2 << 20,
+};
 
-void snapshot_unref(struct snapshot *snapshot)
+static struct snapshot *snapshot_new(void)
+{
+    struct snapshot *snapshot = mem_zalloc(sizeof *snapshot);
+    atomic_init(&snapshot->refs, 1);
+    return snapshot;
+}
+
+static void snapshot_free(struct snapshot *snapshot)
+{
+    if (!snapshot)
+        return;
+    VEC_FREE(&snapshot->list.briefs);
+    VEC_FREE(&snapshot->list.stories);
+    free(snapshot);
+}
+
+static void snapshot_unref(struct snapshot *snapshot)
 {
     if (snapshot && atomic_fetch_sub(&snapshot->refs, 1) == 1)
-        free(snapshot);
+        snapshot_free(snapshot);
+}
+
+void snapshots_close(struct lanes *lanes)
+{
+    snapshot_unref(lanes->snapshot);
+    snapshot_free(lanes->building);
+    snapshot_free(lanes->spare);
+    lanes->snapshot = lanes->building = lanes->spare = NULL;
+}
+
+/* Room for all lanes at once, in large pages where the system has them: touching fresh memory page by page
+ * costs more than copying the lanes. */
+static void make_room(struct lane_list *list, size_t lanes)
+{
+    if (list->briefs.size >= lanes)
+        return;
+    size_t size = lanes + lanes / 8 + SLICE_LANES;
+    free(list->briefs.at);
+    list->briefs.at = mem_alloc(size * sizeof *list->briefs.at);
+    list->briefs.size = size;
+    uintptr_t from = ((uintptr_t)list->briefs.at + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
+    uintptr_t to = (uintptr_t)(list->briefs.at + size) / HUGE_BYTES * HUGE_BYTES;
+    if (to > from)
+        madvise((void *)from, to - from, MADV_HUGEPAGE); /* a wish */
 }
 
 static void publish(struct lanes *lanes)
 {
     struct snapshot *made = lanes->building;
     lanes->building = NULL;
-    made->made_ms = clock_mono_ms();
+    made->made = lanes_now();
     pthread_mutex_lock(&lanes->look_lock);
     struct snapshot *old = lanes->snapshot;
     lanes->snapshot = made;
     lanes->snapshot_wanted = false;
     pthread_cond_broadcast(&lanes->look_cond);
     pthread_mutex_unlock(&lanes->look_lock);
+    /* Only who holds the lock takes a reference, and only of the new one from here on. */
+    if (old && atomic_load(&old->refs) == 1 && !lanes->spare)
+        lanes->spare = old;
+    else
+        snapshot_unref(old);
+}
+
+/* Nobody has asked for a while. */
+static void forget(struct lanes *lanes)
+{
+    snapshot_free(lanes->spare);
+    lanes->spare = NULL;
+    pthread_mutex_lock(&lanes->look_lock);
+    struct snapshot *old = NULL;
+    if (lanes->snapshot && clock_mono_ms() - lanes->snapshot->made.mono_ms > SNAPSHOT_KEEP_MS) {
+        old = lanes->snapshot;
+        lanes->snapshot = NULL;
+    }
+    pthread_mutex_unlock(&lanes->look_lock);
     snapshot_unref(old);
+}
+
+static bool begin(struct lanes *lanes)
+{
+    pthread_mutex_lock(&lanes->look_lock);
+    bool wanted = lanes->snapshot_wanted;
+    bool stale = lanes->snapshot && clock_mono_ms() - lanes->snapshot->made.mono_ms > SNAPSHOT_KEEP_MS;
+    pthread_mutex_unlock(&lanes->look_lock);
+    if (!wanted && stale)
+        forget(lanes);
+    if (!wanted)
+        return false;
+    lanes->building = lanes->spare ? lanes->spare : snapshot_new();
+    lanes->spare = NULL;
+    lanes->building->list.briefs.len = lanes->building->list.stories.len = lanes->cursor = 0;
+    make_room(&lanes->building->list, sched_lane_count(lanes->sched));
+    return true;
 }
 
 bool snapshot_build(struct lanes *lanes)
 {
-    if (!lanes->building) {
-        pthread_mutex_lock(&lanes->look_lock);
-        bool wanted = lanes->snapshot_wanted;
-        pthread_mutex_unlock(&lanes->look_lock);
-        if (!wanted)
-            return false;
-        lanes->building_room = SLICE_LANES;
-        lanes->building =
-            mem_alloc(sizeof *lanes->building + lanes->building_room * sizeof lanes->building->at[0]);
-        atomic_init(&lanes->building->refs, 1);
-        lanes->building->len = lanes->cursor = 0;
-    }
-    struct snapshot *building = lanes->building;
-    if (building->len + SLICE_LANES > lanes->building_room) {
-        lanes->building_room *= 2;
-        building = lanes->building =
-            mem_resize(building, sizeof *building + lanes->building_room * sizeof building->at[0]);
-    }
-    building->len += sched_lanes_slice(lanes->sched, lanes_now(), &lanes->cursor,
-                                       building->at + building->len, SLICE_LANES);
+    if (!lanes->building && !begin(lanes))
+        return false;
+    sched_lanes_slice(lanes->sched, lanes_now(), &lanes->cursor, &lanes->building->list, SLICE_LANES);
     if (lanes->cursor != 0)
         return true;
     publish(lanes);
@@ -62,7 +128,7 @@ static struct snapshot *snapshot_get(struct lanes *lanes)
 {
     pthread_mutex_lock(&lanes->look_lock);
     while (!lanes->over &&
-           (!lanes->snapshot || clock_mono_ms() - lanes->snapshot->made_ms > SNAPSHOT_AGE_MS)) {
+           (!lanes->snapshot || clock_mono_ms() - lanes->snapshot->made.mono_ms > SNAPSHOT_AGE_MS)) {
         lanes->snapshot_wanted = true;
         lanes_wake(lanes);
         pthread_cond_wait(&lanes->look_cond, &lanes->look_lock);
@@ -74,7 +140,7 @@ static struct snapshot *snapshot_get(struct lanes *lanes)
     return snapshot;
 }
 
-static bool matches(const struct lane_filter *filter, const struct lane_view *lane)
+static bool matches(const struct lane_filter *filter, const struct lane_brief *lane)
 {
     if (filter->tenant >= 0 && lane->tenant != filter->tenant)
         return false;
@@ -90,28 +156,28 @@ static bool matches(const struct lane_filter *filter, const struct lane_view *la
     return listed;
 }
 
-static bool age_before(const struct lane_view *a, const struct lane_view *b)
+static bool age_before(const struct lane_brief *a, const struct lane_brief *b)
 {
     return a->oldest_ms != b->oldest_ms ? a->oldest_ms < b->oldest_ms : a->head_seq < b->head_seq;
 }
 
-static bool depth_before(const struct lane_view *a, const struct lane_view *b)
+static bool depth_before(const struct lane_brief *a, const struct lane_brief *b)
 {
     return a->depth != b->depth ? a->depth > b->depth : age_before(a, b);
 }
 
-typedef bool (*before_fn)(const struct lane_view *a, const struct lane_view *b);
+typedef bool (*before_fn)(const struct lane_brief *a, const struct lane_brief *b);
 
 /* The best `most` so far, the worst of them on top. */
 struct best {
-    const struct lane_view **at;
+    const struct lane_brief **at;
     size_t len, most;
     before_fn before;
 };
 
 static void sift_down(struct best *best, size_t i)
 {
-    const struct lane_view *lane = best->at[i];
+    const struct lane_brief *lane = best->at[i];
     for (size_t child; (child = 2 * i + 1) < best->len; i = child) {
         if (child + 1 < best->len && best->before(best->at[child], best->at[child + 1]))
             child++;
@@ -122,7 +188,7 @@ static void sift_down(struct best *best, size_t i)
     best->at[i] = lane;
 }
 
-static void best_offer(struct best *best, const struct lane_view *lane)
+static void best_offer(struct best *best, const struct lane_brief *lane)
 {
     if (best->len == best->most) {
         if (best->most > 0 && best->before(lane, best->at[0])) {
@@ -141,7 +207,7 @@ static void best_offer(struct best *best, const struct lane_view *lane)
 static void best_sort(struct best *best)
 {
     for (size_t n = best->len; n > 1; n--) {
-        const struct lane_view *worst = best->at[0];
+        const struct lane_brief *worst = best->at[0];
         best->at[0] = best->at[n - 1];
         best->len = n - 1;
         sift_down(best, 0);
@@ -157,20 +223,21 @@ size_t lanes_list(struct lanes *lanes, const struct lane_filter *filter, struct 
     struct snapshot *snapshot = snapshot_get(lanes);
     if (!snapshot)
         return 0;
+    const __typeof__(snapshot->list.briefs) *briefs = &snapshot->list.briefs;
     struct best best = {.before = filter->sort == LANE_SORT_DEPTH ? depth_before : age_before};
-    best.most = filter->limit < snapshot->len ? filter->limit : snapshot->len;
-    best.most = filter->offset < snapshot->len - best.most ? best.most + filter->offset : snapshot->len;
+    best.most = filter->limit < briefs->len ? filter->limit : briefs->len;
+    best.most = filter->offset < briefs->len - best.most ? best.most + filter->offset : briefs->len;
     best.at = mem_alloc((best.most + 1) * sizeof best.at[0]);
-    for (size_t i = 0; i < snapshot->len; i++) {
-        if (!matches(filter, &snapshot->at[i]))
+    for (size_t i = 0; i < briefs->len; i++) {
+        if (!matches(filter, &briefs->at[i]))
             continue;
         ++*total;
-        best_offer(&best, &snapshot->at[i]);
+        best_offer(&best, &briefs->at[i]);
     }
     size_t all = best.len, n = 0;
     best_sort(&best);
     for (size_t i = filter->offset; i < all && n < filter->limit; i++)
-        out[n++] = *best.at[i];
+        lane_brief_view(&snapshot->list, best.at[i], snapshot->made.unix_ms, &out[n++]);
     free(best.at);
     snapshot_unref(snapshot);
     return n;

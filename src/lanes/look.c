@@ -4,6 +4,8 @@
 #include "lanes/sched_priv.h"
 #include "util/check.h"
 
+enum { STORIES_MAX = (1 << 28) - 1 }; /* as many as a brief can name; beyond it a lane shows without */
+
 static const char *const names[] = {
 #define LANE_STATE_NAME(id, name) [LANE_STATE_##id] = name,
     LANE_STATES(LANE_STATE_NAME)
@@ -131,11 +133,43 @@ size_t sched_lane_rows(struct sched *sched, const struct sched_place *place, uin
     return n;
 }
 
-size_t sched_lanes_slice(struct sched *sched, struct sched_time now, size_t *cursor, struct lane_view *out,
-                         size_t most)
+size_t sched_lane_count(const struct sched *sched)
+{
+    return sched->lane_count;
+}
+
+/* Few lanes have one: those with a head that was tried, or a pause of their own. */
+static uint32_t add_story(const struct sched *sched, const struct lane *lane, struct lane_list *out)
+{
+    struct lane_view view;
+    if (out->stories.len == STORIES_MAX)
+        return 0;
+    lane_show(sched, lane, &view);
+    VEC_PUSH(&out->stories, ((struct lane_story){.head_attempts = view.head_attempts,
+                                                 .head_due_ms = view.head_due_ms,
+                                                 .blocked_since_ms = view.blocked_since_ms,
+                                                 .paused_since_ms = view.paused_since_ms}));
+    return (uint32_t)out->stories.len;
+}
+
+static void add_brief(const struct sched *sched, const struct lane *lane, struct lane_list *out)
+{
+    struct lane_brief *brief = VEC_ADD(&out->briefs);
+    memcpy(brief->lane, lane->id, sizeof brief->lane);
+    brief->head_seq = lane->rows.first;
+    brief->oldest_ms = lane->rows.received_ms;
+    brief->tenant = lane->flow->tenant->id;
+    brief->sink = lane->flow->sink->id;
+    brief->depth = lane->rows.count;
+    brief->state = state_of(lane->flow->sink, lane->phase);
+    brief->story = lane->notes || lane->extra ? add_story(sched, lane, out) & STORIES_MAX : 0;
+}
+
+void sched_lanes_slice(struct sched *sched, struct sched_time now, size_t *cursor, struct lane_list *out,
+                       size_t most)
 {
     sched->now = now;
-    size_t filled = 0, looked = 0, at = *cursor;
+    size_t looked = 0, at = *cursor;
     while (at / SLAB_LANES < sched->slabs.len && looked < most) {
         const struct slab *slab = sched->slabs.at[at / SLAB_LANES].slab;
         size_t i = at % SLAB_LANES;
@@ -145,12 +179,31 @@ size_t sched_lanes_slice(struct sched *sched, struct sched_time now, size_t *cur
         }
         const struct lane *lane = &slab->lanes[i];
         if (lane->used && lane->ordered && lane->rows.count > 0)
-            lane_show(sched, lane, &out[filled++]);
+            add_brief(sched, lane, out);
         looked++;
         at++;
     }
     *cursor = at / SLAB_LANES < sched->slabs.len ? at : 0;
-    return filled;
+}
+
+void lane_brief_view(const struct lane_list *list, const struct lane_brief *brief, int64_t unix_ms,
+                     struct lane_view *out)
+{
+    *out = (struct lane_view){.tenant = brief->tenant,
+                              .sink = brief->sink,
+                              .state = (enum lane_state)brief->state,
+                              .depth = brief->depth,
+                              .oldest_ms = brief->oldest_ms,
+                              .head_seq = brief->head_seq,
+                              .head_due_ms = unix_ms};
+    memcpy(out->lane, brief->lane, sizeof out->lane);
+    if (brief->story == 0)
+        return;
+    const struct lane_story *story = &list->stories.at[brief->story - 1];
+    out->head_attempts = story->head_attempts;
+    out->head_due_ms = story->head_due_ms;
+    out->blocked_since_ms = story->blocked_since_ms;
+    out->paused_since_ms = story->paused_since_ms;
 }
 
 /* ---- the audit ---- */

@@ -23,6 +23,7 @@
 
 #include "lanes/policy.h"
 #include "lanes/view.h"
+#include "util/vec.h"
 
 struct sched;
 struct sched_run; /* one attempt under way; valid until its outcome was told */
@@ -264,11 +265,36 @@ bool sched_lane_known(struct sched *sched, const struct sched_place *place);
 /* The seqs of its next rows; gives how many. */
 size_t sched_lane_rows(struct sched *sched, const struct sched_place *place, uint64_t *seqs, size_t most);
 
-/* Lanes with rows, a slice a call: goes on at *cursor (0: the beginning), looks at up to `most` of them,
- * gives how many were filled; *cursor is 0 again at the end. Lanes that come or go in between may be missed;
- * none shows twice. */
-size_t sched_lanes_slice(struct sched *sched, struct sched_time now, size_t *cursor, struct lane_view *out,
-                         size_t most);
+/* A lane in a list of all: what lists are sorted and filtered by, and small, since there may be millions.
+ * What else there is to tell of few is in a story. */
+struct lane_brief {
+    uint8_t lane[16];
+    uint64_t head_seq;
+    int64_t oldest_ms; /* unix */
+    uint32_t tenant, sink, depth;
+    uint32_t state : 4;  /* enum lane_state */
+    uint32_t story : 28; /* its place in the list's stories, from 1; 0: its head was never tried, nor is it
+                            paused */
+};
+struct lane_story {
+    uint32_t head_attempts;
+    int64_t head_due_ms, blocked_since_ms, paused_since_ms; /* as in struct lane_view */
+};
+/* Zeroed, and freed with VEC_FREE of both; `len` = 0 keeps the memory for the next time. */
+struct lane_list {
+    VEC(struct lane_brief) briefs;
+    VEC(struct lane_story) stories;
+};
+
+/* How many there are: room that sched_lanes_slice may need. */
+size_t sched_lane_count(const struct sched *sched);
+/* Adds lanes with rows, a slice a call: goes on at *cursor (0: the beginning), looks at up to `most` of them;
+ * *cursor is 0 again at the end. Lanes that come or go in between may be missed; none shows twice. */
+void sched_lanes_slice(struct sched *sched, struct sched_time now, size_t *cursor, struct lane_list *out,
+                       size_t most);
+/* As sched_lane_look would have shown it at `unix_ms`. */
+void lane_brief_view(const struct lane_list *list, const struct lane_brief *brief, int64_t unix_ms,
+                     struct lane_view *out);
 
 /* For tests: walks everything and ends the process when a sum or a list disagrees with the rows. */
 void sched_audit(struct sched *sched, struct sched_time now);

@@ -98,7 +98,10 @@ struct store_options {
     const struct store_dlq_bound *dlq; /* of sources that have bounds; copied */
     size_t dlq_count;
     store_committed committed;
-    void *ctx;
+    /* Writer thread: before the first (true) and after the last (false) done() of a batch, so that answers
+     * can be handed on together. May be NULL. */
+    void (*answering)(void *ctx, bool begins);
+    void *ctx;               /* of both */
     struct metrics *metrics; /* may be NULL */
 };
 

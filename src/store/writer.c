@@ -142,6 +142,9 @@ static void observe(struct store *store, int64_t started_us)
 void writer_answer(struct store *store, enum status status)
 {
     struct writer *writer = &store->writer;
+    bool told = store->options.answering && (writer->batch_len > 0 || !list_empty(&store->claims.twins));
+    if (told)
+        store->options.answering(store->options.ctx, true);
     for (size_t i = 0; i < writer->batch_len; i++)
         writer->batch[i]->done(writer->batch[i], status);
     writer->batch_len = 0;
@@ -151,6 +154,8 @@ void writer_answer(struct store *store, enum status status)
         twin->done(twin, status);
     }
     pen_answer(store, status);
+    if (told)
+        store->options.answering(store->options.ctx, false);
 }
 
 static void count_failure(struct store *store)

@@ -272,7 +272,7 @@ describe("a source", function()
     '4: sources.b.url: must be the address that the provider posts to, such as "https://hooks.example.com/webhooks/shop", '
       .. 'without a query, got "hooks.example.com"',
     "5: sources.c.verify: must have secret or public_key",
-    '6: sources.d.verify: of type "mtls" needs http.tls with client_ca: without it no client is asked for a certificate',
+    '6: sources.d.verify: "mtls" sees the client\'s certificate under TLS only: it needs http.tls',
     '7: sources.e.url: must be the address that the provider posts to: verify = { type = "hmac" } signs it, and a proxy may '
       .. "have changed what arrives here",
     '8: sources.f.verify.header: must be a header name, got "x sig"',

@@ -191,6 +191,72 @@ static void late_answers_from_another_thread_arrive(void **state)
     }
 }
 
+static void held_answers_arrive_when_they_are_released(void **state)
+{
+    struct stage *stage = *state;
+    enum { N = 40 };
+    int fds[N];
+    struct http_exchange *kept[N];
+    char byte;
+    atomic_store(&stage->keep, true);
+    for (int i = 0; i < N; i++) {
+        fds[i] = wire_connect(stage->server);
+        WIRE_SEND(fds[i], GET("/late"));
+        stage_take(stage, 1, &kept[i]); /* two loops: one after the other, so that they go with the fds */
+    }
+    http_answers_hold();
+    for (int i = 0; i < N; i++) {
+        if (i % 4 == 3)
+            http_drop(kept[i]);
+        else
+            http_answer(kept[i], &(struct http_answer){.status = 201, .body = BYTES("{}")});
+        assert_int_equal(recv(fds[0], &byte, 1, MSG_DONTWAIT), -1);
+    }
+    http_answers_release();
+    for (int i = 0; i < N; i++) {
+        struct wire_reply reply;
+        if (i % 4 == 3) {
+            assert_true(wire_ends(fds[i]));
+        } else {
+            wire_read(fds[i], &reply, false);
+            assert_int_equal(reply.status, 201);
+            wire_reply_free(&reply);
+        }
+        close(fds[i]);
+    }
+    http_answers_hold(); /* nothing to release, and once more */
+    http_answers_release();
+}
+
+/* The request at hand lives in the connection's input: what comes before its answer must not move it. HEAD,
+ * because its method is looked at when the answer is sent. */
+static void what_comes_before_an_answer_waits_behind_it(void **state)
+{
+    struct stage *stage = *state;
+    struct wire_reply reply;
+    struct http_exchange *exchange;
+    struct buf next = {0};
+    int fd = wire_connect(stage->server);
+    buf_puts(&next, "POST /json HTTP/1.1\r\nHost: t\r\nContent-Length: 100000\r\n\r\n");
+    memset(buf_extend(&next, 100000), 'x', 100000);
+    for (int round = 0; round < 3; round++) {
+        atomic_store(&stage->keep, true);
+        WIRE_SEND(fd, "HEAD /late HTTP/1.1\r\nHost: t\r\n\r\n");
+        stage_take(stage, 1, &exchange);
+        atomic_store(&stage->keep, false);
+        wire_send(fd, buf_bytes(&next));
+        http_answer(exchange, &(struct http_answer){.status = 202, .body = BYTES("{\"late\":true}")});
+        wire_read(fd, &reply, true);
+        assert_int_equal(reply.status, 202);
+        wire_reply_free(&reply);
+        wire_read(fd, &reply, false);
+        assert_int_equal(reply.status, 201);
+        wire_reply_free(&reply);
+    }
+    buf_free(&next);
+    close(fd);
+}
+
 static void late_drops_end_their_connections(void **state)
 {
     struct stage *stage = *state;
@@ -378,6 +444,8 @@ int main(int argc, char **argv)
         TEST(names_values_and_bytes_come_as_sent),
         TEST(a_half_closed_client_gets_its_answer),
         TEST(late_answers_from_another_thread_arrive),
+        TEST(held_answers_arrive_when_they_are_released),
+        TEST(what_comes_before_an_answer_waits_behind_it),
         TEST(late_drops_end_their_connections),
         TEST(an_answer_to_a_client_that_is_gone_is_nothing),
         TEST(chunked_requests_are_answered_and_closed),
