@@ -142,7 +142,8 @@ static void observe(struct store *store, int64_t started_us)
 void writer_answer(struct store *store, enum status status)
 {
     struct writer *writer = &store->writer;
-    bool told = store->options.answering && (writer->batch_len > 0 || !list_empty(&store->claims.twins));
+    bool told = store->options.answering && (writer->batch_len > 0 || !list_empty(&store->claims.twins) ||
+                                             !list_empty(&store->pen.batch));
     if (told)
         store->options.answering(store->options.ctx, true);
     for (size_t i = 0; i < writer->batch_len; i++)
