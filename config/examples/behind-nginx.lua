@@ -1,12 +1,8 @@
--- Behind nginx (nginx.conf beside this file): it has the certificate and the public port, and tells who really called.
+-- Behind nginx (nginx.conf beside this file): it has the certificate and the public port.
 return {
   data_dir = "/var/lib/lanegate",
 
-  http = {
-    listen = "127.0.0.1:4000",
-    -- X-Forwarded-For is believed from here and from nowhere else; limits and address rules then go by the real caller.
-    trusted_proxies = { "127.0.0.1/32" },
-  },
+  http = { listen = "127.0.0.1:4000" }, -- nobody but nginx comes here
 
   sources = {
     github = {

@@ -8,12 +8,6 @@ return {
   data_dir = "/var/lib/lanegate",
   http = { listen = "0.0.0.0:4000", routing = "tenant_path" },
 
-  -- Nobody's flood is anybody else's trouble: hooks a second, and how many may come at once.
-  rate_limits = {
-    default = { rate = 50, burst = 200 },
-    tenants = { acme = { rate = 500, burst = 2000 } },
-  },
-
   sources = {
     events = {
       -- Signed with one secret, so that a tenant's name in the URL can be believed.

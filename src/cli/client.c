@@ -183,6 +183,20 @@ static int unreachable(const struct client *client, CURLcode result)
                   client->url.at, why);
 }
 
+bool client_answers(struct client *client)
+{
+    char *url = mem_format("%s/health", client->url.at);
+    struct buf body = {.max = ANSWER_MAX_BYTES};
+    long status = 0;
+    curl_easy_setopt(client->curl, CURLOPT_URL, url);
+    curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, &body);
+    if (curl_easy_perform(client->curl) == CURLE_OK)
+        curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
+    buf_free(&body);
+    free(url);
+    return status == 200;
+}
+
 int client_get_bytes(struct client *client, const char *path, struct buf *out)
 {
     char *url = mem_format("%s%s", client->url.at, path);

@@ -36,6 +36,9 @@ struct client;
 int client_open(const struct cli_verb *verb, const struct client_where *where, struct client **out);
 void client_close(struct client *client); /* NULL is fine */
 
+/* Is a gateway there? Says nothing. */
+bool client_answers(struct client *client);
+
 /* GET of a path with its query. CLI_OK with the decoded answer (json_decref it); CLI_UNREACHABLE; CLI_USAGE
  * when the gateway refused a filter; CLI_FAILED for every other refusal. */
 int client_get(struct client *client, const char *path, json_t **out);

@@ -58,7 +58,8 @@ void scripts_probe(struct scripts *scripts, const struct key_spec *spec, const s
         fresh[i] = sandbox_open(sources, scripts->modules.at[module].name, limits, slots, &err);
         scripts_inspect(scripts, &fresh[i], entry, envelope, arena, &results[i]);
     }
-    scripts_inspect(scripts, scripts_place(scripts, module), entry, envelope, arena, &results[2]);
+    for (int i = 0; i < 2; i++) /* the first time it may be new: then the second is in a used one */
+        scripts_inspect(scripts, scripts_place(scripts, module), entry, envelope, arena, &results[2]);
     *out = results[0];
     for (int i = 1; i < 3 && !out->nondeterministic; i++) {
         if (same(&results[0], &results[i]))
