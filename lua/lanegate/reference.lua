@@ -128,6 +128,26 @@ local KEYS = [[
 | `{ "keys.shop", "by_region", { "eu" } }` | the same; modules lie under `scripts.path` |
 ]]
 
+local RELOAD = [[
+
+## Reload
+
+`SIGHUP` and `lanegate reload` make a running gateway read its file again, with all that `file` and `scripts.path` hold then
+(the environment of a process does not change). A good file replaces what runs, without dropping a connection or a hook; a
+bad one is logged as `reload_refused`, with every fault, and changes nothing. `lanegate check` says the same before.
+
+- New hooks go by the new file. What waits keeps its lane and its place, and goes to its sink as the sink is now; an attempt
+  under way ends as it began. A sink that is reached another way than before (`url`, `method`, `secret`, `tls`, `proxy`) is
+  tried at once, whatever its hooks were waiting for, and its breaker closes; so is one that was parked.
+- `data_dir`, `store`, `quarantine.retention_ms`, `admin.listen`, and of `http` the listen, the threads, sizes, timeouts and
+  `max_connections` need a restart, and so does `was` on a sink whose old name is owed hooks. All of them are named.
+- The files of `http.tls` are read again; connections that are open keep what they have.
+- A sink that is gone while hooks are owed to it is refused as at the start, unless `retire` names it. One that is owed
+  nothing goes when the last hook that was on its way to it is delivered.
+- Counters of a source or a sink that is gone stay as they are until the restart, and go on should it come back; its gauges
+  are 0.
+]]
+
 -- The whole page.
 function reference.text()
   local out = { HEAD }
@@ -152,6 +172,7 @@ function reference.text()
   table_of(out, sinks_of("http"))
   sections(out, schema.sink, "sinks.")
   out[#out + 1] = KEYS
+  out[#out + 1] = RELOAD
   return table.concat(out)
 end
 

@@ -385,8 +385,8 @@ schema.rows = {
       doc = "How long they stay." },
   }, doc = "Hooks that failed verification, where a source says `on_verify_failure = \"quarantine\"`." },
   { name = "retire", type = "sink_paths", default = {}, public = true,
-    doc = "Sinks that are gone for good, as `\"source/sink\"`: what is owed to them becomes dead letters at the next start. "
-      .. "Without it, or a `was`, the gateway does not start while a sink that is gone is owed hooks." },
+    doc = "Sinks that are gone for good, as `\"source/sink\"`: what is owed to them becomes dead letters at the next start "
+      .. "or reload. Without it, or a `was`, the gateway neither starts nor reloads while a sink that is gone is owed hooks." },
 
   { name = "sources", type = "sources", rows = source, required = true, public = true,
     doc = "Where hooks come from: a table by name." },

@@ -49,13 +49,6 @@ return {
     assert.truthy(err:find(tostring(gate.pid), 1, true), err)
   end)
 
-  it("lives on after SIGHUP, and says that it did nothing", function()
-    gate = gateway.start { config = configs.demo { sinks = log_sink } }
-    process.signal(gate.pid, "HUP")
-    process.wait_for("the log line", function() return #gate:events "reload_ignored" == 1 end)
-    assert.equal(201, gate:post("demo", {}, "x").status)
-  end)
-
   it("keeps its log out of its files when it is started without a stderr", function()
     local dir = process.temp_dir()
     finally(function() process.remove(dir) end)

@@ -35,6 +35,17 @@ describe("under a supervisor", function()
     assert.equal("STOPPING=1", last)
   end)
 
+  it("the gateway says when it reads its configuration again, and when that is done, well or not", function()
+    start {}
+    assert.equal("READY=1", heard:receive())
+    for _, config in ipairs { configs.demo { sinks = [[{ type = "log" },]] }, "return {" } do
+      process.write_file(gate.config_path, config)
+      process.signal(gate.pid, "HUP")
+      assert.truthy(heard:receive():match "^RELOADING=1\nMONOTONIC_USEC=%d+$")
+      assert.equal("READY=1", heard:receive())
+    end
+  end)
+
   it("without a watchdog it says no more than it must", function()
     start {}
     assert.equal("READY=1", heard:receive())

@@ -442,7 +442,9 @@ static void retire(struct world *world, struct dice *dice)
 {
     uint32_t id = dice_below(dice, SINKS);
     tell(world, "retire", id, 0);
-    sched_sink_retire(world->sched, world_now(world), id, "sink_gone");
+    size_t cursor = 0;
+    while (sched_sink_retire(world->sched, world_now(world), id, "sink_gone", &cursor, 3))
+        ;
     judge_actions(world);
     VEC_EACH (row, &world->rows) {
         if (row->sink == id && !row->running &&

@@ -156,11 +156,10 @@ void post_lane_skip(struct ask *ask)
 
 /* ---- sinks ---- */
 
-const struct admin_sink *ask_sink(struct ask *ask, size_t *index)
+const struct admin_sink *ask_sink(struct ask *ask)
 {
-    const struct admin_options *options = &ask->admin->options;
-    for (*index = 0; *index < options->sink_count; ++*index) {
-        const struct admin_sink *sink = &options->sinks[*index];
+    for (size_t i = 0; i < ask->rules->sink_count; i++) {
+        const struct admin_sink *sink = &ask->rules->sinks[i];
         if (bytes_eq(ask->parts[0], bytes_str(sink->source)) &&
             bytes_eq(ask->parts[1], bytes_str(sink->name)))
             return sink;
@@ -182,8 +181,7 @@ void ask_audit_sink(struct ask *ask, const char *what, const struct admin_sink *
 
 static void act_on_sink(struct ask *ask, enum lanes_sink_act act, const char *what)
 {
-    size_t index;
-    const struct admin_sink *sink = ask_sink(ask, &index);
+    const struct admin_sink *sink = ask_sink(ask);
     if (!sink)
         return;
     enum lanes_answer answer = lanes_sink_act(ask->admin->options.lanes, sink->id, act, ask->query.for_ms);

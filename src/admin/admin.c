@@ -8,10 +8,26 @@
 #include "util/check.h"
 #include "util/mem.h"
 
+static void rules_free(void *ctx, void *value)
+{
+    (void)ctx;
+    struct admin_rules rules = *(struct admin_rules *)value;
+    free(value);
+    if (rules.released)
+        rules.released(rules.of);
+}
+
+void admin_set(struct admin *admin, const struct admin_rules *rules)
+{
+    struct admin_rules *copy = mem_alloc(sizeof *copy);
+    *copy = *rules;
+    current_set(&admin->current, copy);
+}
+
 enum status admin_open(const struct admin_options *options, struct admin **out, struct error *err)
 {
     CHECK(options->store && options->lanes && options->metrics && options->config_json &&
-          options->not_ready && options->resolve);
+          options->not_ready && options->resolve && options->reload);
     struct store_reader *reader;
     enum status status = store_reader_open(options->store, &reader, err);
     if (status != STATUS_OK)
@@ -20,9 +36,10 @@ enum status admin_open(const struct admin_options *options, struct admin **out, 
     admin->options = *options;
     admin->reader = reader;
     admin->feed = feed_open(options->events);
-    admin->check_host =
-        options->token_count == 0 && access_listens_on_loopback(options->listen, options->listen_count);
+    admin->on_loopback = access_listens_on_loopback(options->listen, options->listen_count);
     admin->options.listen = NULL; /* was borrowed for this call */
+    current_init(&admin->current, rules_free, NULL);
+    admin_set(admin, &options->rules);
     *out = admin;
     return STATUS_OK;
 }
@@ -33,6 +50,7 @@ void admin_close(struct admin *admin)
         return;
     feed_close(admin->feed);
     store_reader_close(admin->reader);
+    current_close(&admin->current);
     free(admin);
 }
 
@@ -59,7 +77,8 @@ static bool has_header(const struct http_request *request, struct bytes name)
 
 static bool host_is_fine(struct ask *ask)
 {
-    if (!ask->admin->check_host || access_host_is_loopback(only_header(ask->request, BYTES("host"))))
+    bool check = ask->rules->token_count == 0 && ask->admin->on_loopback; /* see access.h */
+    if (!check || access_host_is_loopback(only_header(ask->request, BYTES("host"))))
         return true;
     ask_refuse_with(ask, 403, "host_denied", "expected",
                     "a Host of localhost or a loopback address; other names need admin.tokens");
@@ -73,7 +92,7 @@ static bool origin_is_fine(struct ask *ask)
     const struct http_request *request = ask->request;
     struct bytes method = request->method, origin = only_header(request, BYTES("origin"));
     bool looks = bytes_eq(method, BYTES("GET")) || bytes_eq(method, BYTES("HEAD"));
-    if (looks || ask->admin->options.token_count > 0 || !has_header(request, BYTES("origin")) ||
+    if (looks || ask->rules->token_count > 0 || !has_header(request, BYTES("origin")) ||
         access_origin_is_own(origin, only_header(request, BYTES("host"))))
         return true;
     ask_refuse_with(ask, 403, "origin_denied", "expected", "no Origin, or this server's own");
@@ -83,12 +102,12 @@ static bool origin_is_fine(struct ask *ask)
 /* What the request may do; false when it was refused because nobody knows. */
 static bool who_asks(struct ask *ask)
 {
-    const struct admin_options *options = &ask->admin->options;
+    const struct admin_rules *rules = ask->rules;
     ask->scopes = SCOPES_ALL;
     ask->who = "local";
-    if (options->token_count == 0)
+    if (rules->token_count == 0)
         return true;
-    ask->scopes = access_scopes(options->tokens, options->token_count,
+    ask->scopes = access_scopes(rules->tokens, rules->token_count,
                                 only_header(ask->request, BYTES("authorization")), &ask->who);
     if (ask->scopes)
         return true;
@@ -132,8 +151,17 @@ static void decide(struct ask *ask)
     }
 }
 
-static void send(struct ask *ask)
+static void ask_end(struct ask *ask)
 {
+    buf_free(&ask->body);
+    current_drop(&ask->admin->current, ask->hold);
+    arena_free(ask->arena); /* and the ask in it */
+}
+
+void ask_finish(struct ask *ask)
+{
+    if (ask->body.overflow)
+        ask_refuse(ask, 500, "answer_too_large");
     struct http_header headers[4];
     size_t count = 0;
     headers[count++] = (struct http_header){BYTES("cache-control"), BYTES("no-store")};
@@ -142,23 +170,33 @@ static void send(struct ask *ask)
         headers[count++] = (struct http_header){BYTES("allow"), bytes_str(ask->allow)};
     if (ask->ask_for_token)
         headers[count++] = (struct http_header){BYTES("www-authenticate"), BYTES("Bearer")};
-    http_answer(ask->request->exchange, &(struct http_answer){.status = ask->status,
-                                                              .type = ask->type,
-                                                              .body = buf_bytes(&ask->body),
-                                                              .headers = headers,
-                                                              .header_count = count});
+    http_answer(ask->exchange, &(struct http_answer){.status = ask->status,
+                                                     .type = ask->type,
+                                                     .body = buf_bytes(&ask->body),
+                                                     .headers = headers,
+                                                     .header_count = count});
+    ask_end(ask);
 }
 
 void admin_handle(void *ctx, const struct http_request *request)
 {
     CHECK(request->loop == 0); /* one loop, one reader */
-    struct ask ask = {.admin = ctx, .request = request, .status = 200, .arena = arena_new(4096)};
-    ask.json = jsonw_on(&ask.body);
-    decide(&ask);
-    if (ask.body.overflow)
-        ask_refuse(&ask, 500, "answer_too_large");
-    if (!ask.streams)
-        send(&ask);
-    buf_free(&ask.body);
-    arena_free(ask.arena);
+    struct admin *admin = ctx;
+    struct arena *arena = arena_new(4096);
+    struct ask *ask = arena_zalloc(arena, sizeof *ask);
+    *ask = (struct ask){.admin = admin,
+                        .hold = current_take(&admin->current),
+                        .request = request,
+                        .exchange = request->exchange,
+                        .status = 200,
+                        .arena = arena};
+    ask->rules = ask->hold->value;
+    ask->json = jsonw_on(&ask->body);
+    decide(ask);
+    if (ask->later)
+        ask->later(ask);
+    else if (ask->streams)
+        ask_end(ask);
+    else
+        ask_finish(ask);
 }

@@ -13,6 +13,7 @@
 #include "metrics/metrics.h"
 #include "store/store.h"
 #include "util/arena.h"
+#include "util/list.h"
 #include "util/status.h"
 
 struct order_lane; /* order/order.h */
@@ -50,42 +51,77 @@ enum { ADMIN_RELEASE_MAX = 100 };
 
 struct events;
 
+/* What a reload replaces, as a whole: a request keeps what it began with until its answer. */
+struct admin_rules {
+    const struct admin_token *tokens; /* borrowed until `released`, as all that any of this points to */
+    size_t token_count;               /* 0: no token is asked for */
+    const struct admin_sink *sinks;
+    size_t sink_count;
+    void *of;                   /* handed to config_json and resolve */
+    void (*released)(void *of); /* no request uses it any more; may be NULL */
+};
+
+/* POST /v1/reload. */
+struct admin_reloaded {
+    enum {
+        ADMIN_RELOADED,
+        ADMIN_RELOAD_BAD_CONFIG,    /* `faults`: one line each, ending in a line feed */
+        ADMIN_RELOAD_HOOKS_OWED,    /* the same: to sinks that would be gone */
+        ADMIN_RELOAD_NEEDS_RESTART, /* the same, and `changed`: what does */
+        ADMIN_RELOAD_FAILED,        /* the same: the system or the store refused something */
+        ADMIN_RELOAD_BUSY,          /* the scheduler was not reached; nothing was done */
+        ADMIN_RELOAD_DRAINING,
+    } what;
+    uint64_t generation;        /* the one that runs now; 1: that of the start */
+    const char *const *changed; /* paths of options that are other than before */
+    size_t changed_count;
+    struct bytes faults;
+};
+
+/* One that was asked for. Memory of the admin room, until done() is called: once, on any thread, `result` is
+ * borrowed for the call. */
+struct admin_reload {
+    struct list node; /* whoever does it */
+    void (*done)(struct admin_reload *reload, const struct admin_reloaded *result);
+};
+
 struct admin_options {
     struct store *store;
     struct lanes *lanes;
     struct metrics *metrics;
-    struct events *events;            /* for GET /v1/events */
-    const struct admin_token *tokens; /* borrowed for the life of the room */
-    size_t token_count;               /* 0: no token is asked for */
+    struct events *events; /* for GET /v1/events */
+    struct admin_rules rules;
     /* Where the server listens (as in http_options; borrowed for the call). Without tokens and on loopback
      * only, the Host header must name this machine: see access.h. An empty list counts as loopback. */
     const char *const *listen;
     size_t listen_count;
-    const struct admin_sink *sinks; /* borrowed, in the order of lanes_options */
-    size_t sink_count;
     /* Writes GET /v1/config's JSON (redacted). */
-    void (*config_json)(void *ctx, struct buf *out);
+    void (*config_json)(void *of, struct buf *out);
     /* Why the process is not ready: fills up to `max` static names ("store", "disk", "stalled", "draining").
      */
     size_t (*not_ready)(void *ctx, const char **reasons, size_t max);
     /* The lane that the running configuration gives a stored hook at a sink; memory from `arena`. For rekey.
      */
-    void (*resolve)(void *ctx, const struct admin_sink *sink, const struct envelope *envelope,
+    void (*resolve)(void *of, const struct admin_sink *sink, const struct envelope *envelope,
                     struct arena *arena, struct order_lane *out);
     /* At most ADMIN_RELEASE_MAX; blocks until all are durable. */
     void (*release)(void *ctx, struct admin_release *releases, size_t count, bool dry_run);
-    void *ctx; /* of all of them */
+    /* Begins a reload and returns. */
+    void (*reload)(void *ctx, struct admin_reload *reload);
+    void *ctx; /* of not_ready, release and reload */
 };
 
 struct admin;
 
 /* After store_open; opens a store reader of its own. Nothing is left open on failure. */
 enum status admin_open(const struct admin_options *options, struct admin **out, struct error *err);
+/* Requests that begin from now on go by these. Any thread, one at a time. */
+void admin_set(struct admin *admin, const struct admin_rules *rules);
 /* After http_close: no handler runs any more. Before store_close. NULL is fine. */
 void admin_close(struct admin *admin);
 
 /* http_options.handler, with ctx = the admin. The server has one loop: the reader inside is that thread's.
- * Answers before it returns. */
+ * Answers before it returns, but for a reload. */
 void admin_handle(void *ctx, const struct http_request *request);
 
 #endif

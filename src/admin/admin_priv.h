@@ -1,6 +1,7 @@
 /* What the files of this room share: one request being answered, and the ways to answer it. A resource is a
  * function that looks at `ask` and either writes JSON on ask->json (the answer is 200 with it) or calls one
- * of the refusals. Everything here runs on the admin server's one loop thread. */
+ * of the refusals. Everything here runs on the admin server's one loop thread, but for the end of a reload.
+ */
 #ifndef ADMIN_ADMIN_PRIV_H
 #define ADMIN_ADMIN_PRIV_H
 
@@ -8,23 +9,31 @@
 #include "admin/query.h"
 #include "admin/routes.h"
 #include "util/arena.h"
+#include "util/current.h"
 #include "util/jsonw.h"
 
 struct admin {
     struct admin_options options;
+    struct current current; /* of struct admin_rules */
     struct store_reader *reader;
     struct feed *feed;
-    bool check_host; /* no tokens, loopback only: see access.h */
+    bool on_loopback; /* nothing else is listened on */
 };
 
 struct ask {
     struct admin *admin;
-    const struct http_request *request;
+    struct current_hold *hold; /* of `rules` */
+    const struct admin_rules *rules;
+    const struct http_request *request; /* until the handler returns */
+    struct http_exchange *exchange;
+    /* Set by a resource that another thread answers: called last, it sees to it that ask_finish is. What is
+     * needed of the request is copied by then. NULL: the answer is there. */
+    void (*later)(struct ask *ask);
     unsigned scopes;                     /* what whoever asks may do */
     const char *who;                     /* the name of the token, or "local" */
     struct bytes parts[ROUTE_PARTS_MAX]; /* what the braces of the route stand for, raw */
     struct query query;
-    struct arena *arena; /* gone after the answer */
+    struct arena *arena; /* gone after the answer, as is this struct, which is in it */
 
     int status;       /* of the answer: 200 unless refused */
     const char *type; /* NULL: JSON */
@@ -34,6 +43,9 @@ struct ask {
     bool ask_for_token;
     bool streams; /* it was answered with a stream */
 };
+
+/* Answers, and frees what the ask holds. `ask` is gone. */
+void ask_finish(struct ask *ask);
 
 /* {"error": code}, and whatever was written before is gone. The second form adds one more member. */
 void ask_refuse(struct ask *ask, int status, const char *code);
@@ -59,10 +71,9 @@ void ask_audit(struct ask *ask, const char *what, struct bytes target, int64_t m
 /* acts.c */
 /* True when the act was not done, and `ask` says why; `what` there is none of, if that is it. */
 bool ask_act_failed(struct ask *ask, enum lanes_answer answer, const char *what);
-/* The lane, or the configured sink (and its place in the options), that the path names; refused when there is
- * none. */
+/* The lane, or the configured sink, that the path names; refused when there is none. */
 bool ask_lane(struct ask *ask, struct lanes_lane *lane);
-const struct admin_sink *ask_sink(struct ask *ask, size_t *index);
+const struct admin_sink *ask_sink(struct ask *ask);
 void ask_audit_sink(struct ask *ask, const char *what, const struct admin_sink *sink, int64_t matched,
                     int64_t done);
 
@@ -83,6 +94,7 @@ void get_health(struct ask *ask);
 void get_ready(struct ask *ask);
 void get_metrics(struct ask *ask);
 void get_config(struct ask *ask);
+void post_reload(struct ask *ask);
 void get_sinks(struct ask *ask);
 void get_lanes(struct ask *ask);
 void get_lane(struct ask *ask);

@@ -72,10 +72,10 @@ static void discard_orphan(struct store *store, const struct lanes_row *row, con
     store_changes(store, &changes);
 }
 
-static bool is_configured(const struct admin_options *options, uint32_t sink)
+static bool is_configured(const struct admin_rules *rules, uint32_t sink)
 {
-    for (size_t i = 0; i < options->sink_count; i++)
-        if (options->sinks[i].id == sink)
+    for (size_t i = 0; i < rules->sink_count; i++)
+        if (rules->sinks[i].id == sink)
             return true;
     return false;
 }
@@ -87,7 +87,8 @@ static void count_answers(struct job *job)
     job->matched += batch->count;
     for (size_t i = 0; i < batch->count; i++) {
         bool given_up = job->act == DISCARD && batch->answers[i] == LANES_DONE;
-        bool orphan = batch->answers[i] == LANES_NOT_FOUND && !is_configured(options, batch->rows[i].sink);
+        bool orphan =
+            batch->answers[i] == LANES_NOT_FOUND && !is_configured(job->ask->rules, batch->rows[i].sink);
         if (orphan && job->act == DISCARD) {
             discard_orphan(options->store, &batch->rows[i], &batch->kept[i]);
             job->done++;

@@ -36,5 +36,5 @@ void get_metrics(struct ask *ask)
 /* The configuration room redacts: what is written is fit to be shown. */
 void get_config(struct ask *ask)
 {
-    ask->admin->options.config_json(ask->admin->options.ctx, &ask->body);
+    ask->admin->options.config_json(ask->rules->of, &ask->body);
 }

@@ -73,12 +73,12 @@ static bool means(const struct query *query, const struct admin_sink *sink)
 /* Ids of the configured sinks that the filter means, from the arena. */
 static const uint32_t *sinks_meant(const struct ask *ask, size_t *count)
 {
-    const struct admin_options *options = &ask->admin->options;
-    uint32_t *ids = arena_alloc(ask->arena, (options->sink_count + 1) * sizeof *ids);
+    const struct admin_rules *rules = ask->rules;
+    uint32_t *ids = arena_alloc(ask->arena, (rules->sink_count + 1) * sizeof *ids);
     *count = 0;
-    for (size_t i = 0; i < options->sink_count; i++)
-        if (means(&ask->query, &options->sinks[i]))
-            ids[(*count)++] = options->sinks[i].id;
+    for (size_t i = 0; i < rules->sink_count; i++)
+        if (means(&ask->query, &rules->sinks[i]))
+            ids[(*count)++] = rules->sinks[i].id;
     return ids;
 }
 
@@ -121,11 +121,11 @@ static void add_all_lanes(struct lanes *lanes, struct lane_filter filter, struct
  * Such lanes are few: one a sink and tenant. */
 static uint64_t find_by_key(struct ask *ask, const struct lane_filter *filter, struct lane_views *page)
 {
-    const struct admin_options *options = &ask->admin->options;
+    const struct admin_rules *rules = ask->rules;
     struct lane_views found = {0};
     struct bytes key = ask->query.key.len ? order_key_stamp(ask->query.key, ask->arena) : BYTES_NONE;
-    for (size_t i = 0; i < options->sink_count; i++) {
-        const struct admin_sink *sink = &options->sinks[i];
+    for (size_t i = 0; i < rules->sink_count; i++) {
+        const struct admin_sink *sink = &rules->sinks[i];
         if (!means(&ask->query, sink))
             continue;
         struct lane_id lane = lane_id_of(bytes_str(sink->source), bytes_str(sink->name), key);
@@ -133,7 +133,7 @@ static uint64_t find_by_key(struct ask *ask, const struct lane_filter *filter, s
         one.sink_ids = &sink->id;
         one.sink_id_count = 1;
         one.lane = lane.bytes;
-        add_all_lanes(options->lanes, one, &found);
+        add_all_lanes(ask->admin->options.lanes, one, &found);
     }
     if (found.len)
         qsort(found.at, found.len, sizeof *found.at, filter->sort == LANE_SORT_DEPTH ? by_depth : by_age);

@@ -50,7 +50,7 @@ static bool resolve(struct page *page, const struct admin_sink *sink, struct lan
     if (store_read_hook(page->ask->admin->reader, move->seq, &envelope) != STATUS_OK)
         return false;
     struct order_lane lane = {.filtered = true};
-    options->resolve(options->ctx, sink, envelope, page->arena, &lane);
+    options->resolve(page->ask->rules->of, sink, envelope, page->arena, &lane);
     move->to_ordered = lane.filtered ? move->from_ordered : lane.ordered;
     memcpy(move->to, lane.filtered ? move->from : lane.lane.bytes, sizeof move->to);
     move->key = lane.filtered ? BYTES_NONE : arena_copy(page->arena, lane.key);
@@ -125,13 +125,10 @@ static enum lanes_answer stand_still(struct ask *ask, uint32_t sink)
     return answer;
 }
 
-static bool was_paused(struct ask *ask, size_t index)
+static bool was_paused(struct ask *ask, uint32_t sink)
 {
-    size_t count = ask->admin->options.sink_count;
-    struct lanes_sink_view *views = mem_zalloc(count * sizeof *views);
-    bool paused = lanes_sinks(ask->admin->options.lanes, views, count) > index && views[index].pause.paused;
-    free(views);
-    return paused;
+    struct lanes_sink_view view;
+    return lanes_sink_look(ask->admin->options.lanes, sink, &view) && view.pause.paused;
 }
 
 static enum lanes_answer rekey_standing(struct ask *ask, const struct admin_sink *sink, bool paused,
@@ -157,15 +154,14 @@ static enum lanes_answer rekey_standing(struct ask *ask, const struct admin_sink
 
 void post_rekey(struct ask *ask)
 {
-    size_t index;
-    const struct admin_sink *sink = ask_sink(ask, &index);
+    const struct admin_sink *sink = ask_sink(ask);
     if (!sink)
         return;
     struct tally tally = {0};
     enum status status = STATUS_OK;
     enum lanes_answer answer = ask->query.dry_run
                                    ? rekey(ask, sink, &tally, &status)
-                                   : rekey_standing(ask, sink, was_paused(ask, index), &tally, &status);
+                                   : rekey_standing(ask, sink, was_paused(ask, sink->id), &tally, &status);
     if (!ask->query.dry_run && tally.moved > 0)
         ask_audit_sink(ask, "sink.rekey", sink, (int64_t)tally.matched, (int64_t)tally.moved);
     if (status != STATUS_OK) {

@@ -11,6 +11,7 @@ enum {
     READ = ADMIN_SCOPE_READ,
     PAYLOAD = ADMIN_SCOPE_PAYLOAD,
     OPERATE = ADMIN_SCOPE_OPERATE,
+    CONFIG = ADMIN_SCOPE_CONFIG,
 
     LANES_FILTERS = QUERY_TENANT | QUERY_SOURCE | QUERY_SINK | QUERY_KEY | QUERY_LANE_STATE | QUERY_SORT |
                     QUERY_LIMIT | QUERY_LANES_CURSOR,
@@ -34,6 +35,7 @@ static const struct route routes[] = {
     {"GET", "/ready",                   OPEN,    0,             get_ready},
     {"GET", "/metrics",                 READ,    0,             get_metrics},
     {"GET", "/v1/config",               READ,    0,             get_config},
+    {"POST", "/v1/reload",              CONFIG,  QUERY_REASON,  post_reload},
     {"GET", "/v1/sinks",                READ,    0,             get_sinks},
     {"GET", "/v1/lanes",                READ,    LANES_FILTERS, get_lanes},
     {"GET", "/v1/lanes/{tenant}/{lane}", READ,   0,             get_lane},

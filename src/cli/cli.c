@@ -13,6 +13,7 @@ static const struct cli_verb *const verbs[] = {
     &verb_init,
     &verb_check,
     &verb_config,
+    &verb_reload,
     &verb_verify,
     &verb_sinks,
     &verb_lanes,

@@ -18,9 +18,9 @@ struct cli_verb {
     int (*run)(int argc, char **argv); /* argv[0] is the verb's name */
 };
 
-extern const struct cli_verb verb_serve, verb_init, verb_check, verb_config, verb_verify, verb_sinks,
-    verb_lanes, verb_hooks, verb_dlq, verb_quarantine, verb_key, verb_spec, verb_tail, verb_receive,
-    verb_verify_order, verb_version;
+extern const struct cli_verb verb_serve, verb_init, verb_check, verb_config, verb_reload, verb_verify,
+    verb_sinks, verb_lanes, verb_hooks, verb_dlq, verb_quarantine, verb_key, verb_spec, verb_tail,
+    verb_receive, verb_verify_order, verb_version;
 
 /* From main: finds the verb and runs it. */
 int cli_main(int argc, char **argv);

@@ -197,7 +197,8 @@ bool client_answers(struct client *client)
     return status == 200;
 }
 
-int client_get_bytes(struct client *client, const char *path, struct buf *out)
+/* CLI_OK with whatever was answered; CLI_UNREACHABLE. */
+static int perform(struct client *client, const char *path, struct buf *out, long *status)
 {
     char *url = mem_format("%s%s", client->url.at, path);
     buf_clear(out);
@@ -209,9 +210,15 @@ int client_get_bytes(struct client *client, const char *path, struct buf *out)
     free(url);
     if (result != CURLE_OK)
         return unreachable(client, result);
+    curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, status);
+    return CLI_OK;
+}
+
+int client_get_bytes(struct client *client, const char *path, struct buf *out)
+{
     long status = 0;
-    curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
-    return status == 200 ? CLI_OK : refused(client, status, out);
+    int code = perform(client, path, out, &status);
+    return code != CLI_OK || status == 200 ? code : refused(client, status, out);
 }
 
 /* ---- an answer that goes on ---- */
@@ -346,15 +353,44 @@ int client_list(struct client *client, const char *path, const char *array, int6
     }
 }
 
-static int act(struct client *client, const char *method, const char *path, json_t **out)
+static void act_begin(struct client *client, const char *method)
 {
     curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, "");
     curl_easy_setopt(client->curl, CURLOPT_CUSTOMREQUEST, method);
     curl_easy_setopt(client->curl, CURLOPT_TIMEOUT_MS, (long)ACT_TIMEOUT_MS);
-    int code = client_get(client, path, out);
+}
+
+static void act_end(struct client *client)
+{
     curl_easy_setopt(client->curl, CURLOPT_CUSTOMREQUEST, NULL);
     curl_easy_setopt(client->curl, CURLOPT_HTTPGET, 1L);
     curl_easy_setopt(client->curl, CURLOPT_TIMEOUT_MS, (long)TIMEOUT_MS);
+}
+
+static int act(struct client *client, const char *method, const char *path, json_t **out)
+{
+    act_begin(client, method);
+    int code = client_get(client, path, out);
+    act_end(client);
+    return code;
+}
+
+int client_post_for(struct client *client, const char *path, const char *member_name, json_t **out)
+{
+    struct buf body = {0};
+    long status = 0;
+    act_begin(client, "POST");
+    int code = perform(client, path, &body, &status);
+    act_end(client);
+    if (code == CLI_OK) {
+        *out = json_loadb(body.at ? body.at : "", body.len, 0, NULL);
+        if (!json_object_get(*out, member_name)) {
+            code = status == 200 ? no_gateway(client) : refused(client, status, &body);
+            json_decref(*out);
+            *out = NULL;
+        }
+    }
+    buf_free(&body);
     return code;
 }
 

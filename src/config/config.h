@@ -117,6 +117,15 @@ void config_unref(struct config *config);
 /* Redacted by allowlist: every value that the schema does not mark as public is shown as "(set)". */
 void config_write_json(const struct config *config, struct buf *out);
 
+/* An option that two configurations do not agree on. */
+struct config_change {
+    const char *path; /* "sources.shop.sinks.billing.url"; a sink stands under its name */
+    bool needs_restart;
+};
+/* All of them, sorted by path, from `arena`. */
+size_t config_compare(const struct config *from, const struct config *to, struct arena *arena,
+                      const struct config_change **out);
+
 const struct config_source *config_source_find(const struct config *config, struct bytes name);
 
 #endif

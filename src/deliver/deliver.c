@@ -50,16 +50,28 @@ enum status sink_open(struct deliver *deliver, const struct sink_options *option
     return type_find(options->type, err)->open(deliver, options, out, err);
 }
 
+struct sink *sink_ref(struct sink *sink)
+{
+    atomic_fetch_add_explicit(&sink->refs, 1, memory_order_relaxed);
+    return sink;
+}
+
 void sink_close(struct sink *sink)
 {
-    if (sink)
-        sink->type->close(sink);
+    if (!sink || atomic_fetch_sub_explicit(&sink->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    void (*released)(void *ctx) = sink->released;
+    void *ctx = sink->ctx;
+    sink->type->close(sink);
+    if (released)
+        released(ctx);
 }
 
 void sink_init(struct sink *sink, const struct sink_type *type, struct deliver *deliver,
                const struct sink_options *options)
 {
-    *sink = (struct sink){.type = type, .deliver = deliver};
+    *sink = (struct sink){
+        .type = type, .deliver = deliver, .refs = 1, .released = options->released, .ctx = options->ctx};
     for (int cls = 0; deliver->metrics && cls < OUTCOME_CLASS_COUNT; cls++)
         sink->duration[cls] = metrics_series3(deliver->metrics, METRIC_DISPATCH_ATTEMPT_DURATION,
                                               options->source, options->name, outcome_class_name(cls));

@@ -37,10 +37,13 @@ void deliver_close(struct deliver *deliver);
 enum status sink_options_check(const struct sink_options *options, const struct egress_rules *egress,
                                struct error *err);
 
-/* Checks, then opens. Options are copied, what they point at is borrowed for the sink's life. */
+/* Checks, then opens: one reference, the caller's. Options are copied, what they point at is borrowed for the
+ * sink's life. */
 enum status sink_open(struct deliver *deliver, const struct sink_options *options, struct sink **out,
                       struct error *err);
-/* Any thread, when no attempt of the sink is running. */
+/* One more reference. Whoever makes attempts holds one for each that is under way. Any thread. */
+struct sink *sink_ref(struct sink *sink);
+/* Gives a reference back; the last one closes the sink. NULL is fine. Any thread. */
 void sink_close(struct sink *sink);
 
 /* Any thread; never blocks. Attempts (a list of attempt.node) are spread over the loops; one wake a batch. */

@@ -34,6 +34,9 @@ struct deliver {
 struct sink {
     const struct sink_type *type;
     struct deliver *deliver;
+    atomic_uint refs;
+    void (*released)(void *ctx); /* of its options */
+    void *ctx;
     struct series *duration[OUTCOME_CLASS_COUNT]; /* NULL without metrics */
 };
 

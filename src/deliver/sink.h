@@ -86,6 +86,10 @@ struct sink_options {
     const char *proxy;                  /* NULL: none, whatever the environment says */
     const char *const *forward_headers; /* names, or NULL: all but the forbidden ones */
     size_t forward_count;
+
+    /* The sink is closed: what it borrowed may go. On the thread that closed it; NULL: nobody asks. */
+    void (*released)(void *ctx);
+    void *ctx;
 };
 
 struct deliver;

@@ -1,5 +1,5 @@
 /* Opens the rooms in the order of flow, waits for a signal, closes them in reverse. */
-#include "gateway/gateway.h"
+#include "gateway/gateway_priv.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -17,29 +17,6 @@
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/mem.h"
-
-struct gateway {
-    struct config *config;
-    struct metrics *metrics;
-    struct events *events;
-    struct store *store;
-    struct deliver *deliver;
-    struct lanes *lanes;
-    struct reviver *reviver;
-    struct ingest *ingest;
-    struct admin *admin;
-    struct http_server *front, *back; /* ingest's and admin's */
-    atomic_bool draining;
-    bool lanes_run, store_runs;
-
-    /* What the rooms borrow: the configuration in their words, with the store's ids. One entry a sink. */
-    size_t sink_count;
-    struct lanes_sink *lanes_sinks;
-    struct admin_sink *admin_sinks;
-    struct ingest_sink *ingest_sinks;
-    struct ingest_source *ingest_sources;
-    struct admin_token *tokens;
-};
 
 /* ---- readiness ---- */
 
@@ -73,18 +50,18 @@ static bool is_ready(void *ctx)
     return not_ready(ctx, &reason, 1) == 0;
 }
 
-static void write_config(void *ctx, struct buf *out)
+static void write_config(void *of, struct buf *out)
 {
-    struct gateway *g = ctx;
-    config_write_json(g->config, out);
+    const struct generation *generation = of;
+    config_write_json(generation->config, out);
 }
 
-/* The same function as at ingest, with the plan that runs. */
-static void resolve(void *ctx, const struct admin_sink *sink, const struct envelope *envelope,
+/* The same function as at ingest, with the plan of the configuration that runs. */
+static void resolve(void *of, const struct admin_sink *sink, const struct envelope *envelope,
                     struct arena *arena, struct order_lane *out)
 {
-    struct gateway *g = ctx;
-    const struct config_source *source = config_source_find(g->config, bytes_str(sink->source));
+    const struct generation *generation = of;
+    const struct config_source *source = config_source_find(generation->config, bytes_str(sink->source));
     struct order_lane *lanes = arena_zalloc(arena, source->sink_count * sizeof *lanes);
     order_resolve(source->plan, envelope, arena, lanes, NULL);
     for (size_t i = 0; i < source->sink_count; i++)
@@ -114,101 +91,22 @@ static void release(void *ctx, struct admin_release *asked, size_t count, bool d
 
 /* ---- opening ---- */
 
-static enum ingest_on_failure on_failure_of(enum on_verify_failure policy)
-{
-    switch (policy) {
-    case VERIFY_REJECT:
-        return INGEST_REJECT;
-    case VERIFY_QUARANTINE:
-        return INGEST_QUARANTINE;
-    case VERIFY_ACCEPT_FLAG:
-        return INGEST_ACCEPT_FLAG;
-    }
-    UNREACHABLE();
-}
-
-/* Opens every sink's transport and gives it its durable number; fills what lanes, admin and ingest borrow. */
-static enum status open_sinks(struct gateway *g, struct error *err)
-{
-    const struct config *config = g->config;
-    size_t total = 0;
-    for (size_t i = 0; i < config->source_count; i++)
-        total += config->sources[i].sink_count;
-    g->lanes_sinks = mem_zalloc(total * sizeof *g->lanes_sinks);
-    g->admin_sinks = mem_zalloc(total * sizeof *g->admin_sinks);
-    g->ingest_sinks = mem_zalloc(total * sizeof *g->ingest_sinks);
-    g->ingest_sources = mem_zalloc(config->source_count * sizeof *g->ingest_sources);
-
-    for (size_t i = 0; i < config->source_count; i++) {
-        const struct config_source *source = &config->sources[i];
-        g->ingest_sources[i] = (struct ingest_source){
-            .name = source->name,
-            .tenant = source->tenant,
-            .shared = source->shared,
-            .verifier = source->verifier,
-            .on_failure = on_failure_of(source->on_verify_failure),
-            .respond = source->respond,
-            .dedupe_ttl_ms = source->dedupe_ttl_ms,
-            .handshake = (enum ingest_handshake)source->handshake, /* the same list */
-            .verify_tokens = source->verify_tokens,
-            .verify_token_count = source->verify_token_count,
-            .store_headers = source->store_headers,
-            .store_header_count = source->store_header_count,
-            .plan = source->plan,
-            .sinks = &g->ingest_sinks[g->sink_count],
-            .sink_count = source->sink_count,
-        };
-        for (size_t k = 0; k < source->sink_count; k++) {
-            const struct config_sink *sink = &source->sinks[k];
-            uint32_t id;
-            struct sink *open = NULL;
-            enum status status = store_sink_id(g->store, source->name, sink->name, &id, err);
-            if (status == STATUS_OK)
-                status = sink_open(g->deliver, &sink->transport, &open, err);
-            if (status != STATUS_OK)
-                return status;
-            size_t at = g->sink_count++;
-            g->lanes_sinks[at] = (struct lanes_sink){.id = id,
-                                                     .source = source->name,
-                                                     .name = sink->name,
-                                                     .ordered = sink->order.ordered,
-                                                     .sink = open,
-                                                     .dead_retention_ms = source->dlq_retention_ms,
-                                                     .policy = sink->policy};
-            g->admin_sinks[at] = (struct admin_sink){.id = id,
-                                                     .source = source->name,
-                                                     .name = sink->name,
-                                                     .type = sink->transport.type,
-                                                     .ordered = sink->order.ordered,
-                                                     .concurrency = sink->policy.concurrency};
-            g->ingest_sinks[at] = (struct ingest_sink){.id = id, .name = sink->name, .key = sink->order.key};
-        }
-    }
-    return STATUS_OK;
-}
-
 static enum status open_dispatch(struct gateway *g, struct error *err)
 {
-    const struct config *config = g->config;
-    struct deliver_options deliver = {.threads = 1, .egress = config->egress, .metrics = g->metrics};
+    struct generation *generation = g->generation;
+    struct deliver_options deliver = {
+        .threads = 1, .egress = generation->config->egress, .metrics = g->metrics};
     enum status status = deliver_open(&deliver, &g->deliver, err);
     if (status == STATUS_OK)
-        status = open_sinks(g, err);
+        status = generation_open_sinks(generation, g->deliver, err);
     if (status != STATUS_OK)
         return status;
     struct lanes_options lanes = {
-        .store = g->store,
-        .deliver = g->deliver,
-        .sinks = g->lanes_sinks,
-        .sink_count = g->sink_count,
-        .concurrency = config->dispatch_concurrency,
-        .max_inflight_bytes = config->max_inflight_bytes,
-        .max_pending_bytes = config->max_pending_bytes,
-        .attempt_timeout_ms = config->attempt_timeout_ms,
-        .metrics = g->metrics,
-        .events = g->events,
-    };
-    return lanes_open(&lanes, &g->lanes, err);
+        .store = g->store, .deliver = g->deliver, .metrics = g->metrics, .events = g->events};
+    generation_lanes(generation, &lanes);
+    status = lanes_open(&lanes, &g->lanes, err);
+    generation_close_sinks(generation); /* lanes has them now */
+    return status;
 }
 
 /* store_options.committed: lanes is opened after the store, so the way leads through here. */
@@ -228,15 +126,10 @@ static void answering(void *ctx, bool begins)
         http_answers_release();
 }
 
-static enum status open_store(struct gateway *g, struct error *err)
+static enum status open_store(struct gateway *g, const struct config *config, struct error *err)
 {
-    const struct config *config = g->config;
     struct store_options options = config->store;
-    struct store_dlq_bound *bounds = mem_zalloc((config->source_count + 1) * sizeof *bounds);
-    for (size_t i = 0; i < config->source_count; i++)
-        bounds[i] = (struct store_dlq_bound){.source = config->sources[i].name,
-                                             .max_rows = config->sources[i].dlq_max_rows,
-                                             .max_bytes = config->sources[i].dlq_max_bytes};
+    struct store_dlq_bound *bounds = generation_dlq_bounds(config);
     options.dlq = bounds;
     options.dlq_count = config->source_count;
     options.committed = committed;
@@ -256,27 +149,17 @@ static bool revive(void *ctx, struct ingest_revival *revival)
 
 static enum status open_front(struct gateway *g, struct error *err)
 {
-    const struct config *config = g->config;
-    struct ingest_options ingest = {
-        .store = g->store,
-        .metrics = g->metrics,
-        .events = g->events,
-        .prefix = config->prefix,
-        .tenant_in_path = config->routing == ROUTING_TENANT_PATH,
-        .sources = g->ingest_sources,
-        .source_count = config->source_count,
-        .max_body_bytes = config->http.max_body_bytes,
-        .ready = is_ready,
-        .revive = revive,
-        .pen_rate = config->pen_rate,
-        .pen_burst = config->pen_burst,
-        .pen_share_bytes = config->pen_share_bytes,
-        .ctx = g,
-    };
+    struct ingest_options ingest = {.store = g->store,
+                                    .metrics = g->metrics,
+                                    .events = g->events,
+                                    .rules = gateway_ingest_rules(g->generation),
+                                    .ready = is_ready,
+                                    .revive = revive,
+                                    .ctx = g};
     enum status status = ingest_open(&ingest, &g->ingest, err);
     if (status != STATUS_OK)
         return status;
-    struct http_options http = config->http;
+    struct http_options http = g->generation->config->http;
     http.name = "ingest";
     http.handler = ingest_handle;
     http.judges_headers = true;
@@ -288,37 +171,42 @@ static enum status open_front(struct gateway *g, struct error *err)
 
 static enum status open_back(struct gateway *g, struct error *err)
 {
-    const struct config *config = g->config;
-    g->tokens = mem_zalloc(config->token_count * sizeof *g->tokens);
-    for (size_t i = 0; i < config->token_count; i++)
-        g->tokens[i] = (struct admin_token){.hash = config->tokens[i].hash,
-                                            .name = config->tokens[i].name,
-                                            .scopes = config->tokens[i].scopes};
+    const struct config *config = g->generation->config;
     struct admin_options admin = {
         .store = g->store,
         .lanes = g->lanes,
         .metrics = g->metrics,
         .events = g->events,
-        .tokens = g->tokens,
-        .token_count = config->token_count,
+        .rules = gateway_admin_rules(g->generation),
         .listen = config->admin.listen,
         .listen_count = config->admin.listen_count,
-        .sinks = g->admin_sinks,
-        .sink_count = g->sink_count,
         .config_json = write_config,
         .not_ready = not_ready,
         .resolve = resolve,
         .release = release,
+        .reload = reload_ask,
         .ctx = g,
     };
     enum status status = admin_open(&admin, &g->admin, err);
-    if (status != STATUS_OK)
+    if (status != STATUS_OK) {
+        generation_unref(g->generation); /* the admin room's */
         return status;
+    }
     struct http_options http = config->admin;
     http.name = "admin";
     http.handler = admin_handle;
     http.ctx = g->admin;
     return http_bind(&http, &g->back, err);
+}
+
+static enum status open_generation(struct gateway *g, struct config *config, struct error *err)
+{
+    enum status status = generation_new(config, 1, g->store, g->metrics, &g->generation, err);
+    if (status != STATUS_OK)
+        return status;
+    g->generation->over = reload_over;
+    g->generation->ctx = g;
+    return STATUS_OK;
 }
 
 static void log_listening(const char *event, const struct http_server *server, size_t count)
@@ -328,13 +216,13 @@ static void log_listening(const char *event, const struct http_server *server, s
 }
 
 /* Everything that can fail on its own account comes before lanes_start, which begins to deliver. */
-static enum status open_all(struct gateway *g, struct buf *faults, struct error *err)
+static enum status open_all(struct gateway *g, struct config *config, struct buf *faults, struct error *err)
 {
-    if (g->config->scripts)
-        scripts_meter(g->config->scripts, g->metrics);
-    enum status status = open_store(g, err);
+    enum status status = open_store(g, config, err);
     if (status == STATUS_OK)
-        status = guard_rows(g->config, g->store, faults, err);
+        status = guard_rows(config, g->store, faults, err);
+    if (status == STATUS_OK)
+        status = open_generation(g, config, err);
     if (status == STATUS_OK)
         status = open_dispatch(g, err);
     if (status == STATUS_OK)
@@ -354,14 +242,17 @@ static enum status start_all(struct gateway *g, struct error *err)
         status = store_start(g->store, err);
     g->store_runs = g->lanes_run && status == STATUS_OK;
     if (status == STATUS_OK)
+        status = reload_start(g, err);
+    if (status == STATUS_OK)
         status = http_start(g->back, err);
     if (status == STATUS_OK)
         status = http_start(g->front, err);
     if (status == STATUS_OK) {
-        log_listening("admin_listening", g->back, g->config->admin.listen_count);
-        log_listening("ingest_listening", g->front, g->config->http.listen_count);
+        const struct config *config = g->generation->config;
+        log_listening("admin_listening", g->back, config->admin.listen_count);
+        log_listening("ingest_listening", g->front, config->http.listen_count);
         log_event(LOG_INFO, "started", LOG_STR("version", LANEGATE_VERSION), LOG_INT("pid", getpid()),
-                  LOG_STR("config", g->config->path), LOG_STR("data_dir", g->config->data_dir));
+                  LOG_STR("config", config->path), LOG_STR("data_dir", config->data_dir));
     }
     return status;
 }
@@ -390,7 +281,7 @@ static void stop_threads(struct gateway *g, int64_t deadline_ms)
  * checkpoint. */
 static void drain(struct gateway *g)
 {
-    int64_t deadline_ms = clock_mono_ms() + g->config->drain_timeout_ms;
+    int64_t deadline_ms = clock_mono_ms() + g->generation->config->drain_timeout_ms;
     enum { LAST_ANSWERS_MS = 1000 };
     log_event(LOG_INFO, "draining", LOG_INT("running", lanes_inflight(g->lanes)));
     g->draining = true;
@@ -413,20 +304,14 @@ static void close_all(struct gateway *g)
     ingest_close(g->ingest);
     if (g->lanes)
         lanes_close(g->lanes);
-    for (size_t i = 0; i < g->sink_count; i++)
-        sink_close(g->lanes_sinks[i].sink);
     if (g->deliver)
         deliver_close(g->deliver);
     if (g->store)
         store_close(g->store);
-    free(g->lanes_sinks);
-    free(g->admin_sinks);
-    free(g->ingest_sinks);
-    free(g->ingest_sources);
-    free(g->tokens);
+    generation_unref(g->generation);
+    reload_close(g);
     events_close(g->events);
     metrics_free(g->metrics);
-    config_unref(g->config);
 }
 
 /* A sync that hangs can't be interrupted; what was answered is synced, so ending is safe. */
@@ -434,20 +319,23 @@ enum { DISK_GRACE_MS = 30000 };
 
 enum status gateway_run(struct config *config, struct buf *faults, struct error *err)
 {
-    struct gateway g = {.config = config_ref(config), .metrics = metrics_new(), .events = events_open()};
+    struct gateway g = {.metrics = metrics_new(), .events = events_open()};
     process_settle(config);
+    reload_open(&g);
 
-    enum status status = open_all(&g, faults, err);
+    enum status status = open_all(&g, config, faults, err);
     if (status == STATUS_OK)
         status = start_all(&g, err);
     if (status == STATUS_OK) {
         notify_supervisor("READY=1");
-        process_wait_for_end(&(struct process_watch){.moves = moves, .ctx = &g});
+        process_wait_for_end(&(struct process_watch){.moves = moves, .hangup = reload_hangup, .ctx = &g});
         notify_supervisor("STOPPING=1");
-        process_end_by(config->drain_timeout_ms + DISK_GRACE_MS);
+        reload_stop(&g);
+        process_end_by(g.generation->config->drain_timeout_ms + DISK_GRACE_MS);
         drain(&g);
         log_event(LOG_INFO, "stopped", LOG_INT("pid", getpid()));
     } else {
+        reload_stop(&g);
         stop_threads(&g, clock_mono_ms());
     }
     close_all(&g);

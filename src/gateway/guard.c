@@ -2,16 +2,27 @@
  * silently: the file must say where they go (`was`) or that they may go (`retire`). */
 #include "gateway/guard.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "order/order.h"
+#include "util/check.h"
 #include "util/log.h"
+#include "util/vec.h"
 
 struct guard {
     const struct config *config;
     struct buf *faults;
     size_t fault_count;
 };
+
+static bool is_retired(const struct config *config, const char *source, const char *sink)
+{
+    for (size_t i = 0; i < config->retired_count; i++)
+        if (strcmp(config->retired[i].source, source) == 0 && strcmp(config->retired[i].sink, sink) == 0)
+            return true;
+    return false;
+}
 
 /* A sink of the file, or one that it tells about. */
 static bool is_known(const struct config *config, const char *source, const char *sink)
@@ -22,10 +33,7 @@ static bool is_known(const struct config *config, const char *source, const char
         if (strcmp(s->name, sink) == 0 || (s->was && strcmp(s->was, sink) == 0))
             return true;
     }
-    for (size_t i = 0; i < config->retired_count; i++)
-        if (strcmp(config->retired[i].source, source) == 0 && strcmp(config->retired[i].sink, sink) == 0)
-            return true;
-    return false;
+    return is_retired(config, source, sink);
 }
 
 static bool is_stranger(void *ctx, const char *source, const char *sink)
@@ -118,4 +126,56 @@ enum status guard_rows(const struct config *config, struct store *store, struct 
     if (status == STATUS_OK)
         status = retire_sinks(config, store, err);
     return status;
+}
+
+/* ---- while it runs ---- */
+
+/* The sink that was called so, or is; NULL: none. */
+static const struct config_sink *sink_called(const struct config_source *source, const char *name, bool once)
+{
+    for (size_t i = 0; source && i < source->sink_count; i++) {
+        const char *called = once ? source->sinks[i].was : source->sinks[i].name;
+        if (called && strcmp(called, name) == 0)
+            return &source->sinks[i];
+    }
+    return NULL;
+}
+
+static void refuse_rename(struct guard *guard, const struct store_sink_rows *rows,
+                          const struct config_sink *heir)
+{
+    buf_putf(guard->faults,
+             "%s: sources.%s.sinks.%s.was: hooks are owed to \"%s\" (%llu pending, %llu held), and giving "
+             "them another name needs a restart\n",
+             guard->config->path, rows->source, heir->name, rows->name, (unsigned long long)rows->pending,
+             (unsigned long long)rows->held);
+}
+
+enum guard_answer guard_reload(const struct config *config, const struct store *store, struct lanes *lanes,
+                               struct gone_sinks *gone, struct buf *faults)
+{
+    struct guard guard = {.config = config, .faults = faults};
+    enum guard_answer answer = GUARD_FINE;
+    size_t count = lanes_sinks(lanes, NULL, 0);
+    struct lanes_sink_view *views = mem_zalloc((count + 1) * sizeof *views);
+    count = lanes_sinks(lanes, views, count); /* only a reload adds any */
+    for (size_t i = 0; i < count; i++) {
+        struct store_sink_rows rows = {
+            .sink = views[i].id, .pending = views[i].pending, .held = views[i].held};
+        CHECK(store_sink_name(store, rows.sink, &rows.source, &rows.name));
+        const struct config_source *source = config_source_find(config, bytes_str(rows.source));
+        const struct config_sink *heir = sink_called(source, rows.name, true);
+        if (sink_called(source, rows.name, false)) {
+            continue;
+        } else if (is_retired(config, rows.source, rows.name)) {
+            VEC_PUSH(gone, ((struct lanes_gone){rows.sink, source ? "sink_gone" : "source_gone"}));
+        } else if (heir && rows.pending + rows.held > 0) {
+            refuse_rename(&guard, &rows, heir);
+            answer = GUARD_NEEDS_RESTART;
+        } else {
+            refuse_orphans(&guard, &rows);
+        }
+    }
+    free(views);
+    return answer == GUARD_FINE && guard.fault_count > 0 ? GUARD_HOOKS_OWED : answer;
 }

@@ -93,8 +93,7 @@ void process_wait_for_end(const struct process_watch *watch)
             notify_supervisor("WATCHDOG=1");
         if (!signal)
             continue;
-        log_event(LOG_WARN, "reload_ignored",
-                  LOG_STR("reason", "reload is not built yet in this version; restart to apply"));
+        watch->hangup(watch->ctx);
     }
 }
 

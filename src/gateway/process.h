@@ -11,9 +11,10 @@
  * descriptors it may need, tells the allocator how hooks come and go. */
 void process_settle(const struct config *config);
 
-/* What the waiting thread looks at meanwhile. */
+/* What the waiting thread looks at meanwhile. All of it is called from there. */
 struct process_watch {
-    bool (*moves)(void *ctx); /* true: work moves, or there is none. Called from the waiting thread */
+    bool (*moves)(void *ctx);  /* true: work moves, or there is none */
+    void (*hangup)(void *ctx); /* SIGHUP came. Must not block */
     void *ctx;
 };
 

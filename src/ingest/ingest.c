@@ -57,16 +57,42 @@ static void open_entry(struct ingest *ingest, struct entry *entry, const struct 
     open_sinks(ingest, entry);
 }
 
+static void table_free(void *ctx, void *value)
+{
+    (void)ctx;
+    struct table *table = value;
+    struct ingest_rules rules = table->rules;
+    for (size_t i = 0; i < rules.source_count; i++) {
+        free(table->entries[i].verify_failures);
+        free(table->entries[i].sinks);
+        handshake_close(table->entries[i].handshake);
+        pthread_mutex_destroy(&table->entries[i].pen.lock);
+    }
+    free(table->entries);
+    free(table);
+    if (rules.released)
+        rules.released(rules.of);
+}
+
+void ingest_set(struct ingest *ingest, const struct ingest_rules *rules)
+{
+    struct table *table = mem_zalloc(sizeof *table);
+    table->rules = *rules;
+    table->prefix = bytes_str(rules->prefix);
+    table->entries = mem_zalloc(rules->source_count * sizeof *table->entries);
+    for (size_t i = 0; i < rules->source_count; i++)
+        open_entry(ingest, &table->entries[i], &rules->sources[i]);
+    qsort(table->entries, rules->source_count, sizeof *table->entries, by_entry_name);
+    current_set(&ingest->tables, table);
+}
+
 enum status ingest_open(const struct ingest_options *options, struct ingest **out, struct error *err)
 {
     (void)err;
     struct ingest *ingest = mem_zalloc(sizeof *ingest);
     ingest->options = *options;
-    ingest->prefix = bytes_str(options->prefix);
-    ingest->entries = mem_zalloc(options->source_count * sizeof *ingest->entries);
-    for (size_t i = 0; i < options->source_count; i++)
-        open_entry(ingest, &ingest->entries[i], &options->sources[i]);
-    qsort(ingest->entries, options->source_count, sizeof *ingest->entries, by_entry_name);
+    current_init(&ingest->tables, table_free, NULL);
+    ingest_set(ingest, &options->rules);
     for (int r = 0; r < REFUSAL_COUNT; r++)
         ingest->refused[r] = metrics_series3(options->metrics, METRIC_INGEST_REFUSED,
                                              refusal_code((enum refusal)r), NULL, NULL);
@@ -79,13 +105,7 @@ void ingest_close(struct ingest *ingest)
 {
     if (!ingest)
         return;
-    for (size_t i = 0; i < ingest->options.source_count; i++) {
-        free(ingest->entries[i].verify_failures);
-        free(ingest->entries[i].sinks);
-        handshake_close(ingest->entries[i].handshake);
-        pthread_mutex_destroy(&ingest->entries[i].pen.lock);
-    }
-    free(ingest->entries);
+    current_close(&ingest->tables);
     free(ingest);
 }
 
@@ -128,29 +148,29 @@ static void refuse_early(struct ingest *ingest, const struct http_request *reque
     refuse(request->exchange, refusal, detail);
 }
 
-void ingest_handle(void *ctx, const struct http_request *request)
+/* False: it was answered. */
+static bool goes_on(struct ingest *ingest, const struct table *table, const struct http_request *request,
+                    const struct route *route)
 {
-    struct ingest *ingest = ctx;
-    struct route route = route_of(ingest, request->path);
-    switch (route.kind) {
+    switch (route->kind) {
     case ROUTE_HEALTH:
         answer_probe(request, true, "ok");
-        return;
+        return false;
     case ROUTE_READY: {
         bool ready = !ingest->draining && ingest->options.ready(ingest->options.ctx);
         answer_probe(request, ready, ready ? "ready" : "not_ready");
-        return;
+        return false;
     }
     case ROUTE_NOT_FOUND:
         refuse_early(ingest, request, REFUSE_NOT_FOUND, NULL);
-        return;
+        return false;
     case ROUTE_UNKNOWN_SOURCE:
         refuse_early(ingest, request, REFUSE_UNKNOWN_SOURCE, NULL);
-        return;
+        return false;
     case ROUTE_HOOK:
         break;
     }
-    bool asks = bytes_eq(request->method, BYTES("GET")) && route.entry->handshake; /* it is no hook */
+    bool asks = bytes_eq(request->method, BYTES("GET")) && route->entry->handshake; /* it is no hook */
     if (!bytes_eq(request->method, BYTES("POST")) && !asks)
         refuse_early(ingest, request, REFUSE_METHOD_NOT_ALLOWED, NULL);
     else if (ingest->draining && request->kept)
@@ -158,14 +178,26 @@ void ingest_handle(void *ctx, const struct http_request *request)
     else if (request->invalid_header.at)
         refuse_early(ingest, request, REFUSE_INVALID_HEADER,
                      &(struct refusal_detail){.name = "header", .value = request->invalid_header});
-    else if (request->body.len > ingest->options.max_body_bytes)
+    else if (request->body.len > table->rules.max_body_bytes)
         refuse_early(
             ingest, request, REFUSE_PAYLOAD_TOO_LARGE,
-            &(struct refusal_detail){.name = "limit", .number = (int64_t)ingest->options.max_body_bytes});
-    else if (handshake_unsigned(route.entry, request))
-        return;
+            &(struct refusal_detail){.name = "limit", .number = (int64_t)table->rules.max_body_bytes});
+    else if (handshake_unsigned(route->entry, request))
+        return false;
     else if (asks)
         refuse_early(ingest, request, REFUSE_BAD_REQUEST, NULL);
     else
-        intake(ingest, &route, request);
+        return true;
+    return false;
+}
+
+void ingest_handle(void *ctx, const struct http_request *request)
+{
+    struct ingest *ingest = ctx;
+    struct current_hold *hold = current_take(&ingest->tables);
+    struct table *table = hold->value;
+    struct route route = route_of(table, request->path);
+    route.hold = hold;
+    if (!goes_on(ingest, table, request, &route) || !intake(ingest, &route, request))
+        current_drop(&ingest->tables, hold);
 }

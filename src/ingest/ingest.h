@@ -54,18 +54,26 @@ struct ingest_revival {
 
 struct events;
 
-struct ingest_options {
-    struct store *store;
-    struct metrics *metrics;
-    struct events *events;               /* accepted hooks; may be NULL */
+/* What a reload replaces, as a whole: a request keeps what it began with until its answer. */
+struct ingest_rules {
     const char *prefix;                  /* "/webhooks"; "" is allowed */
     bool tenant_in_path;                 /* {prefix}/{tenant}/{source} */
-    const struct ingest_source *sources; /* borrowed for the life of the room, with all they point to */
+    const struct ingest_source *sources; /* borrowed until `released`, as all that any of this points to */
     size_t source_count;
     size_t max_body_bytes; /* for the 413's "limit" */
     /* The pen: what of failed hooks it takes a second of one source, and how much of one source it holds. */
     double pen_rate, pen_burst;
     int64_t pen_share_bytes;
+    void (*released)(void *of); /* no request uses it any more; a loop, the writer, or ingest_close. May be
+                                   NULL */
+    void *of;
+};
+
+struct ingest_options {
+    struct store *store;
+    struct metrics *metrics;
+    struct events *events; /* accepted hooks; may be NULL */
+    struct ingest_rules rules;
     bool (*ready)(void *ctx); /* GET /ready on this port: status only */
     /* False when it was not taken: too many wait. The store's writer thread; must not block. NULL: never. */
     bool (*revive)(void *ctx, struct ingest_revival *revival);
@@ -75,6 +83,8 @@ struct ingest_options {
 struct ingest;
 
 enum status ingest_open(const struct ingest_options *options, struct ingest **out, struct error *err);
+/* Requests that begin from now on go by these. Any thread, one at a time. */
+void ingest_set(struct ingest *ingest, const struct ingest_rules *rules);
 /* No request may be on its way any more. */
 void ingest_close(struct ingest *ingest);
 

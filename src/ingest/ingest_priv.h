@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "ingest/ingest.h"
+#include "util/current.h"
 
 /* Every answer that is not a success. One row: enumerator, code, HTTP status, Retry-After in seconds (0:
  * none). */
@@ -73,10 +74,16 @@ struct sink_entry {
     struct order_watch watch;
 };
 
+/* Rules made ready for requests. */
+struct table {
+    struct ingest_rules rules;
+    struct bytes prefix;
+    struct entry *entries; /* sorted by name */
+};
+
 struct ingest {
     struct ingest_options options;
-    struct bytes prefix;
-    struct entry *entries;                 /* sorted by name */
+    struct current tables;                 /* of struct table */
     struct series *refused[REFUSAL_COUNT]; /* before a source took it */
     struct series *duration;
     atomic_bool draining;
@@ -86,14 +93,15 @@ enum route_kind { ROUTE_HOOK, ROUTE_HEALTH, ROUTE_READY, ROUTE_UNKNOWN_SOURCE, R
 
 struct route {
     enum route_kind kind;
-    struct entry *entry; /* ROUTE_HOOK */
-    struct bytes tenant; /* ROUTE_HOOK: borrowed from the request or the entry */
+    struct current_hold *hold; /* ROUTE_HOOK: of the table that `entry` is in */
+    struct entry *entry;       /* ROUTE_HOOK */
+    struct bytes tenant;       /* ROUTE_HOOK: borrowed from the request or the entry */
 };
 
 /* By bytes: no decoding, no dot segments, nothing but an exact match. */
-struct route route_of(const struct ingest *ingest, struct bytes target_path);
+struct route route_of(const struct table *table, struct bytes target_path);
 /* NULL when there is no such source. */
-struct entry *entry_find(const struct ingest *ingest, struct bytes name);
+struct entry *entry_find(const struct table *table, struct bytes name);
 /* [A-Za-z0-9_-]{1,64} */
 bool route_name_ok(struct bytes name);
 
@@ -111,7 +119,8 @@ void hook_resolve(const struct entry *entry, struct store_hook *hook);
 /* pen.c */
 void answer_quarantined(struct http_exchange *exchange, const char *reason);
 
-/* The rest of the way of a routed POST. Answers now or later. */
-void intake(struct ingest *ingest, const struct route *route, const struct http_request *request);
+/* The rest of the way of a routed POST. False: it was answered. True: it will be, and route->hold is dropped
+ * then. */
+bool intake(struct ingest *ingest, const struct route *route, const struct http_request *request);
 
 #endif

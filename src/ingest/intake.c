@@ -13,6 +13,7 @@
 struct intake {
     struct store_hook hook;
     struct ingest *ingest;
+    struct current_hold *hold; /* keeps `entry` */
     struct entry *entry;
     struct http_exchange *exchange;
     struct ingest_revival revival;
@@ -89,6 +90,7 @@ static void finish(struct intake *in, enum status status, bool revived)
     } else {
         refuse_counted(in->entry, in->exchange, refusal_of(status), NULL);
     }
+    current_drop(&in->ingest->tables, in->hold);
     envelope_unref(in->hook.envelope);
 }
 
@@ -112,7 +114,7 @@ static void committed(struct store_hook *hook, enum status status)
 }
 
 /* What failed verification; false when it was refused. */
-static bool may_stay(struct ingest *ingest, struct entry *entry, struct http_exchange *exchange,
+static bool may_stay(const struct ingest_rules *rules, struct entry *entry, struct http_exchange *exchange,
                      const char *reason)
 {
     switch (entry->source->on_failure) {
@@ -121,7 +123,7 @@ static bool may_stay(struct ingest *ingest, struct entry *entry, struct http_exc
                        &(struct refusal_detail){.name = "reason", .value = bytes_str(reason)});
         return false;
     case INGEST_QUARANTINE:
-        if (bucket_take(&entry->pen, ingest->options.pen_rate, ingest->options.pen_burst, clock_mono_us()))
+        if (bucket_take(&entry->pen, rules->pen_rate, rules->pen_burst, clock_mono_us()))
             return true;
         refuse_counted(entry, exchange, REFUSE_QUARANTINE_RATE_LIMITED, NULL);
         return false;
@@ -131,8 +133,9 @@ static bool may_stay(struct ingest *ingest, struct entry *entry, struct http_exc
     UNREACHABLE();
 }
 
-void intake(struct ingest *ingest, const struct route *route, const struct http_request *request)
+bool intake(struct ingest *ingest, const struct route *route, const struct http_request *request)
 {
+    const struct ingest_rules *rules = &((const struct table *)route->hold->value)->rules;
     struct entry *entry = route->entry;
     int64_t started_us = clock_mono_us();
     size_t per_sink = sizeof(struct store_row) + sizeof(struct order_lane) + 160;
@@ -144,28 +147,29 @@ void intake(struct ingest *ingest, const struct route *route, const struct http_
     bool failed = verified.verification == VERIFICATION_FAILED;
     if (failed) {
         count_verify_failure(entry, verified.reason);
-        if (!may_stay(ingest, entry, request->exchange, verified.reason)) {
+        if (!may_stay(rules, entry, request->exchange, verified.reason)) {
             envelope_unref(envelope);
-            return;
+            return false;
         }
     }
 
     if (!failed && handshake_signed(entry, envelope, request->exchange)) {
         envelope_unref(envelope);
-        return;
+        return false;
     }
 
     struct intake *in = arena_zalloc(envelope->arena, sizeof *in);
     *in = (struct intake){
         .hook = {.envelope = envelope, .done = committed, .ctx = in},
         .ingest = ingest,
+        .hold = route->hold,
         .entry = entry,
         .exchange = request->exchange,
         .started_us = started_us,
     };
     if (failed && entry->source->on_failure == INGEST_QUARANTINE) {
         in->hook.pen_reason = verified.reason; /* as it came: what is verified again needs all of it */
-        in->hook.pen_share_bytes = ingest->options.pen_share_bytes;
+        in->hook.pen_share_bytes = rules->pen_share_bytes;
     } else {
         hook_keep_stored(envelope, entry->source);
         hook_resolve(entry, &in->hook);
@@ -176,4 +180,5 @@ void intake(struct ingest *ingest, const struct route *route, const struct http_
         refuse_counted(entry, request->exchange, refusal_of(status), NULL);
         envelope_unref(envelope);
     }
+    return status == STATUS_OK;
 }

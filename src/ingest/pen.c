@@ -64,17 +64,17 @@ static void left(struct store_hook *hook, enum status status)
     pthread_mutex_unlock(&batch->lock);
 }
 
-static struct entry *entry_of(struct ingest *ingest, const struct envelope *envelope)
+static struct entry *entry_of(const struct table *table, const struct envelope *envelope)
 {
-    struct entry *entry = entry_find(ingest, envelope->source);
+    struct entry *entry = entry_find(table, envelope->source);
     bool owns = entry && (entry->source->shared || bytes_eq(entry->tenant, envelope->tenant));
     return owns ? entry : NULL;
 }
 
 /* What has become of the signature since; true when it is good. */
-static bool verify_again(struct ingest *ingest, struct ingest_release *release)
+static bool verify_again(const struct table *table, struct ingest_release *release)
 {
-    const struct entry *entry = entry_of(ingest, release->envelope);
+    const struct entry *entry = entry_of(table, release->envelope);
     release->outcome = RELEASE_NO_SOURCE;
     release->reason = "source_gone";
     if (!entry)
@@ -90,10 +90,11 @@ static bool verify_again(struct ingest *ingest, struct ingest_release *release)
     return true;
 }
 
-static struct leaving *let_go(struct ingest *ingest, struct ingest_release *release, struct batch *batch)
+static struct leaving *let_go(struct ingest *ingest, const struct table *table,
+                              struct ingest_release *release, struct batch *batch)
 {
     struct envelope *envelope = release->envelope;
-    const struct entry *entry = entry_of(ingest, envelope);
+    const struct entry *entry = entry_of(table, envelope);
     struct leaving *leaving = arena_zalloc(envelope->arena, sizeof *leaving);
     *leaving = (struct leaving){.hook = {.envelope = envelope, .done = left, .pen_id = release->pen_id},
                                 .batch = batch};
@@ -108,9 +109,9 @@ static struct leaving *let_go(struct ingest *ingest, struct ingest_release *rele
     return leaving;
 }
 
-static void judge(struct ingest *ingest, struct ingest_release *release, const struct leaving *leaving)
+static void judge(const struct table *table, struct ingest_release *release, const struct leaving *leaving)
 {
-    const struct entry *entry = entry_of(ingest, release->envelope);
+    const struct entry *entry = entry_of(table, release->envelope);
     release->status = leaving->status;
     if (leaving->status == STATUS_NOT_FOUND) {
         release->outcome = RELEASE_GONE;
@@ -127,18 +128,21 @@ void ingest_release(struct ingest *ingest, struct ingest_release *releases, size
 {
     CHECK(count <= INGEST_RELEASE_MAX);
     struct leaving *leaving[INGEST_RELEASE_MAX] = {NULL};
+    struct current_hold *hold = current_take(&ingest->tables); /* one configuration for all of it */
+    const struct table *table = hold->value;
     struct batch batch = {.waiting = 0};
     CHECK(pthread_mutex_init(&batch.lock, NULL) == 0 && pthread_cond_init(&batch.done, NULL) == 0);
     for (size_t i = 0; i < count; i++)
-        if (verify_again(ingest, &releases[i]) && !dry_run)
-            leaving[i] = let_go(ingest, &releases[i], &batch);
+        if (verify_again(table, &releases[i]) && !dry_run)
+            leaving[i] = let_go(ingest, table, &releases[i], &batch);
     pthread_mutex_lock(&batch.lock);
     while (batch.waiting > 0)
         pthread_cond_wait(&batch.done, &batch.lock);
     pthread_mutex_unlock(&batch.lock);
     for (size_t i = 0; i < count; i++)
         if (leaving[i])
-            judge(ingest, &releases[i], leaving[i]);
+            judge(table, &releases[i], leaving[i]);
     pthread_cond_destroy(&batch.done);
     pthread_mutex_destroy(&batch.lock);
+    current_drop(&ingest->tables, hold);
 }

@@ -22,9 +22,9 @@ static int by_name(const void *key, const void *entry)
     return bytes_cmp(*(const struct bytes *)key, ((const struct entry *)entry)->name);
 }
 
-struct entry *entry_find(const struct ingest *ingest, struct bytes name)
+struct entry *entry_find(const struct table *table, struct bytes name)
 {
-    return bsearch(&name, ingest->entries, ingest->options.source_count, sizeof *ingest->entries, by_name);
+    return bsearch(&name, table->entries, table->rules.source_count, sizeof *table->entries, by_name);
 }
 
 /* Takes "/segment" off the front of `rest`; false when it does not start so. */
@@ -40,26 +40,26 @@ static bool segment(struct bytes *rest, struct bytes *out)
     return true;
 }
 
-struct route route_of(const struct ingest *ingest, struct bytes path)
+struct route route_of(const struct table *table, struct bytes path)
 {
     if (bytes_eq(path, BYTES("/health")))
         return (struct route){.kind = ROUTE_HEALTH};
     if (bytes_eq(path, BYTES("/ready")))
         return (struct route){.kind = ROUTE_READY};
-    if (!bytes_starts(path, ingest->prefix))
+    if (!bytes_starts(path, table->prefix))
         return (struct route){.kind = ROUTE_NOT_FOUND};
 
-    struct bytes rest = bytes_of(path.at + ingest->prefix.len, path.len - ingest->prefix.len);
+    struct bytes rest = bytes_of(path.at + table->prefix.len, path.len - table->prefix.len);
     struct bytes tenant = BYTES_NONE, source;
-    bool whole = (!ingest->options.tenant_in_path || segment(&rest, &tenant)) && segment(&rest, &source) &&
-                 rest.len == 0;
+    bool whole =
+        (!table->rules.tenant_in_path || segment(&rest, &tenant)) && segment(&rest, &source) && rest.len == 0;
     if (!whole || !source.len)
         return (struct route){.kind = ROUTE_NOT_FOUND};
 
-    struct entry *entry = entry_find(ingest, source);
+    struct entry *entry = entry_find(table, source);
     if (!entry)
         return (struct route){.kind = ROUTE_UNKNOWN_SOURCE};
-    if (!ingest->options.tenant_in_path)
+    if (!table->rules.tenant_in_path)
         return (struct route){.kind = ROUTE_HOOK, .entry = entry, .tenant = entry->tenant};
     if (entry->source->shared ? !route_name_ok(tenant) : !bytes_eq(tenant, entry->tenant))
         return (struct route){.kind = ROUTE_UNKNOWN_SOURCE};

@@ -16,8 +16,7 @@ static struct timespec moment(int64_t at_ms)
     return (struct timespec){.tv_sec = at_ms / 1000, .tv_nsec = at_ms % 1000 * 1000000};
 }
 
-/* False when it was taken back: the scheduler did not come to it in time, or is gone. */
-static bool command_do(struct lanes *lanes, struct command *command, enum lanes_answer *why_not)
+bool command_do(struct lanes *lanes, struct command *command, enum lanes_answer *why_not)
 {
     pthread_mutex_lock(&lanes->act_lock);
     bool closed = lanes->acts_closed || atomic_load(&lanes->quiesced);
@@ -58,7 +57,7 @@ static void place_in(struct sched_place *place, uint32_t sink, uint32_t tenant, 
 static bool find_lane(struct lanes *lanes, const struct lanes_lane *lane, struct sched_place *place)
 {
     VEC_EACH (sink, &lanes->sinks) {
-        if (lane->sink != LANES_SINK_ANY && lane->sink != sink->is.id)
+        if (sink->state == SINK_GONE || (lane->sink != LANES_SINK_ANY && lane->sink != sink->is.id))
             continue;
         place_in(place, sink->is.id, lane->tenant, true, lane->lane);
         if (sched_lane_known(lanes->sched, place))
@@ -242,7 +241,9 @@ static void do_rows(struct lanes *lanes, struct command *command)
         const struct lanes_row *row = &ask->rows[i];
         struct sched_place place;
         place_in(&place, row->sink, row->tenant, row->ordered, row->lane);
-        bool known = lanes_sink_entry(lanes, row->sink) != NULL;
+        /* What is known of a sink that is gone should stay true. */
+        bool known = ask->each == discard ? sched_sink_known(lanes->sched, row->sink)
+                                          : lanes_sink_entry(lanes, row->sink) != NULL;
         ask->answers[i] = known ? answer_of(ask->each(lanes, &place, row)) : LANES_NOT_FOUND;
     }
 }
@@ -341,7 +342,7 @@ struct erase_command {
 static enum lanes_answer may_erase(struct lanes *lanes, const struct lanes_row *row)
 {
     struct sched_place place;
-    if (!lanes_sink_entry(lanes, row->sink)) /* nobody's: the store alone has it */
+    if (!sched_sink_known(lanes->sched, row->sink)) /* nobody's: the store alone has it */
         return LANES_DONE;
     place_in(&place, row->sink, row->tenant, row->ordered, row->lane);
     enum sched_answer answer = sched_may_discard(lanes->sched, &place, row->seq, row->state == ROW_DEAD);
@@ -357,7 +358,7 @@ static void do_erase(struct lanes *lanes, struct command *command)
     for (size_t i = 0; i < ask->count && ask->answer == LANES_DONE; i++) {
         const struct lanes_row *row = &ask->rows[i];
         struct sched_place place;
-        if (!lanes_sink_entry(lanes, row->sink))
+        if (!sched_sink_known(lanes->sched, row->sink))
             continue;
         place_in(&place, row->sink, row->tenant, row->ordered, row->lane);
         CHECK(discard(lanes, &place, row) == SCHED_DONE);

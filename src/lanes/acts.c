@@ -198,41 +198,54 @@ void sched_sink_retry(struct sched *sched, struct sched_time now, uint32_t id)
     sink_arm(sched, sink);
 }
 
-static void retire_lane(struct sched *sched, struct lane *lane, const char *cls)
+/* Takes from *most as many as it buries. */
+static void retire_lane(struct sched *sched, struct lane *lane, const char *cls, size_t *most)
 {
     lane_leave(sched, lane);
-    for (uint64_t seq = 0; (seq = rows_next(&lane->rows, seq));)
-        if (!lane->run || lane->run->seq != seq)
-            lane_bury(sched, lane, seq, false, cls);
+    for (uint64_t seq = 0; *most > 0 && (seq = rows_next(&lane->rows, seq));) {
+        if (lane->run && lane->run->seq == seq)
+            continue;
+        lane_bury(sched, lane, seq, false, cls);
+        --*most;
+    }
     lane_settle(sched, lane);
 }
 
-void sched_sink_retire(struct sched *sched, struct sched_time now, uint32_t id, const char *cls)
+static void retire_loose(struct sched *sched, struct flow *flow, const char *cls, size_t *most)
+{
+    for (; *most > 0 && flow->loose.count > 0; --*most) {
+        struct sched_place place = {.sink = flow->sink->id, .tenant = flow->tenant->id};
+        sched_discard(sched, sched->now, &place, flow->loose.first, false);
+        struct sched_action *action = &sched->actions.at[sched->actions.len - 1];
+        action->state = SCHED_ROW_DEAD;
+        action->cls = cls;
+        flow->sink->dead++;
+    }
+}
+
+bool sched_sink_retire(struct sched *sched, struct sched_time now, uint32_t id, const char *cls,
+                       size_t *cursor, size_t most)
 {
     sched->now = now;
     struct sched_sink *sink = sink_of(sched, id);
     sink->retired = cls;
     slots_share_out(sched);
-    VEC_EACH (at, &sink->flows) {
-        struct flow *flow = *at;
-        while (flow && flow->loose.count > 0) {
-            struct sched_place place = {.sink = id, .tenant = flow->tenant->id};
-            sched_discard(sched, now, &place, flow->loose.first, false);
-            struct sched_action *action = &sched->actions.at[sched->actions.len - 1];
-            action->state = SCHED_ROW_DEAD;
-            action->cls = cls;
-            sink->dead++;
-        }
+    VEC_EACH (flow, &sink->flows) {
+        if (*flow)
+            retire_loose(sched, *flow, cls, &most);
     }
-    for (size_t i = 0; i < sched->slabs.len; i++) {
-        for (size_t k = 0; k < SLAB_LANES; k++) { /* a slab may go while its last lane is retired */
-            struct slab *slab = sched->slabs.at[i].slab;
+    for (; *cursor < sched->slabs.len && most > 0; *cursor += most > 0) {
+        for (size_t k = 0; k < SLAB_LANES && most > 0; k++) {
+            struct slab *slab = sched->slabs.at[*cursor].slab; /* may go while its last lane is retired */
             if (!slab || k >= slab->next_unused)
                 break;
             if (slab->lanes[k].used && slab->lanes[k].flow->sink == sink)
-                retire_lane(sched, &slab->lanes[k], cls);
+                retire_lane(sched, &slab->lanes[k], cls, &most);
         }
     }
+    if (most > 0)
+        *cursor = 0;
+    return most == 0;
 }
 
 /* ---- rows ---- */

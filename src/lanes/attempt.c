@@ -57,7 +57,7 @@ static void key_for_sink(struct load *load)
 
 static void judge_share(struct lanes *lanes, struct sink_entry *sink)
 {
-    size_t all = atomic_load(&lanes->flight_bytes), most = lanes->options.max_inflight_bytes;
+    size_t all = atomic_load(&lanes->flight_bytes), most = atomic_load(&lanes->max_bytes);
     bool crowded = all >= most || sink->flight_bytes > most - all;
     if (crowded == sink->crowded)
         return;
@@ -96,7 +96,7 @@ struct flight *flight_new(struct lanes *lanes, const struct sched_start *start, 
         memcpy(flight->key, load->key.at, load->key.len);
     flight->attempt =
         (struct attempt){.envelope = load->envelope,
-                         .sink = lanes_sink_entry(lanes, flight->sink)->is.sink,
+                         .sink = sink_ref(lanes_sink_entry(lanes, flight->sink)->is.sink),
                          .number = start->number,
                          .ordered = start->place.ordered,
                          .key = start->place.ordered ? bytes_of(flight->key, load->key.len) : BYTES_NONE,
@@ -165,6 +165,7 @@ static void attempt_end(struct lanes *lanes, struct flight *flight, struct list 
     tell_actions(lanes, cut_off ? NULL : flight, changes);
     share_memory(lanes, flight->sink, -(ptrdiff_t)flight->size);
     envelope_unref(flight->attempt.envelope);
+    sink_close(flight->attempt.sink);
     free((char *)outcome->response.at);
     free(flight);
 }

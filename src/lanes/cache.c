@@ -134,7 +134,7 @@ void cache_make_room(struct lanes *lanes, size_t bytes)
     int64_t now_ms = lanes_now().mono_ms;
     while (!list_empty(parcels) &&
            atomic_load(&lanes->held_bytes) + atomic_load(&lanes->flight_bytes) + bytes >
-               lanes->options.max_inflight_bytes) {
+               atomic_load(&lanes->max_bytes)) {
         struct parcel *oldest = LIST_OWNER(parcels->next, struct parcel, node);
         bool stale = now_ms - oldest->came_ms > LONG_MS;
         drop(lanes, stale ? oldest : LIST_OWNER(parcels->prev, struct parcel, node));

@@ -19,10 +19,11 @@ void expiry_open(struct lanes *lanes)
 {
     int64_t shortest_ms = 0;
     VEC_EACH (sink, &lanes->sinks) {
-        int64_t ms = sink->is.dead_retention_ms;
+        int64_t ms = sink->state == SINK_HERE ? sink->is.dead_retention_ms : 0;
         if (ms > 0 && (shortest_ms == 0 || ms < shortest_ms))
             shortest_ms = ms;
     }
+    lanes->expiry.every_ms = 0;
     if (shortest_ms == 0)
         return;
     int64_t every_ms = shortest_ms / 4;
@@ -78,7 +79,8 @@ static void drop(struct lanes *lanes, const struct found *found)
 static bool next_sink(struct lanes *lanes)
 {
     struct expiry *expiry = &lanes->expiry;
-    while (expiry->sink < lanes->sinks.len && lanes->sinks.at[expiry->sink].is.dead_retention_ms == 0)
+    while (expiry->sink < lanes->sinks.len && (lanes->sinks.at[expiry->sink].is.dead_retention_ms == 0 ||
+                                               lanes->sinks.at[expiry->sink].state != SINK_HERE))
         expiry->sink++;
     if (expiry->sink == lanes->sinks.len)
         return false;

@@ -11,7 +11,7 @@ static void scrape(void *ctx)
     struct lanes *lanes = ctx;
     pthread_mutex_lock(&lanes->look_lock);
     double now_ms = (double)clock_unix_ms(), pending = 0, running = 0, dead = 0;
-    for (size_t i = 0; i < lanes->sinks.len; i++) {
+    for (size_t i = 0; i < lanes->sinks.len; i++) { /* those that are gone show nothing but zeros */
         const struct lanes_sink_meter *meter = &lanes->sinks.at[i].meter;
         const struct lanes_sink_view *view = &lanes->views[i];
         for (int state = 0; state < LANE_STATE_COUNT; state++)
@@ -33,6 +33,7 @@ static void scrape(void *ctx)
     gauge_set(lanes->dead, dead);
 }
 
+/* What a reload took away and brings back counts on. */
 static void meter_open(struct metrics *metrics, struct sink_entry *sink)
 {
     static const char *const classes[] = {"refused", "exhausted"}, *const breakers[] = {"open", "half_open",
@@ -56,17 +57,24 @@ static void meter_open(struct metrics *metrics, struct sink_entry *sink)
     meter->behind = metrics_series3(metrics, METRIC_DISPATCH_BEHIND, source, name, NULL);
 }
 
+void gauges_sink_open(struct lanes *lanes, struct sink_entry *sink)
+{
+    size_t at = (size_t)(sink - lanes->sinks.at);
+    lanes->views = mem_resize(lanes->views, (at + 1) * sizeof lanes->views[0]);
+    lanes->sums = mem_resize(lanes->sums, (at + 1) * sizeof lanes->sums[0]);
+    lanes->views[at] = (struct lanes_sink_view){.id = sink->is.id};
+    lanes->sums[at] = (struct sched_sink_view){.pending = 0};
+    if (lanes->options.metrics)
+        meter_open(lanes->options.metrics, sink);
+}
+
 void gauges_open(struct lanes *lanes)
 {
-    lanes->views = mem_zalloc(lanes->sinks.len * sizeof lanes->views[0]);
-    lanes->sums = mem_zalloc(lanes->sinks.len * sizeof lanes->sums[0]);
-    for (size_t i = 0; i < lanes->sinks.len; i++)
-        lanes->views[i].id = lanes->sinks.at[i].is.id;
+    VEC_EACH (sink, &lanes->sinks)
+        gauges_sink_open(lanes, sink);
     struct metrics *metrics = lanes->options.metrics;
     if (!metrics)
         return;
-    VEC_EACH (sink, &lanes->sinks)
-        meter_open(metrics, sink);
     lanes->pending = metrics_series3(metrics, METRIC_QUEUE_PENDING, NULL, NULL, NULL);
     lanes->inflight_gauge = metrics_series3(metrics, METRIC_QUEUE_INFLIGHT, NULL, NULL, NULL);
     lanes->dead = metrics_series3(metrics, METRIC_QUEUE_DEAD, NULL, NULL, NULL);
@@ -81,6 +89,8 @@ void gauges_publish(struct lanes *lanes)
     for (size_t i = 0; i < lanes->sinks.len; i++) {
         struct sched_sink_view *sum = &lanes->sums[i];
         struct lanes_sink_view *view = &lanes->views[i];
+        if (lanes->sinks.at[i].state == SINK_GONE)
+            continue;
         sched_sink_look(lanes->sched, now, view->id, sum);
         stuck |= sum->waiting_with_free_slot && slot_free && !atomic_load(&lanes->quiesced);
         view->pending = sum->pending;
@@ -113,11 +123,30 @@ void gauges_publish(struct lanes *lanes)
 
 size_t lanes_sinks(struct lanes *lanes, struct lanes_sink_view *out, size_t max)
 {
-    size_t n = lanes->sinks.len < max ? lanes->sinks.len : max;
+    size_t n = 0;
     pthread_mutex_lock(&lanes->look_lock);
-    memcpy(out, lanes->views, n * sizeof out[0]);
+    for (size_t i = 0; i < lanes->sinks.len; i++) {
+        if (lanes->sinks.at[i].state == SINK_GONE)
+            continue;
+        if (n < max)
+            out[n] = lanes->views[i];
+        n++;
+    }
     pthread_mutex_unlock(&lanes->look_lock);
     return n;
+}
+
+bool lanes_sink_look(struct lanes *lanes, uint32_t sink, struct lanes_sink_view *out)
+{
+    bool found = false;
+    pthread_mutex_lock(&lanes->look_lock);
+    for (size_t i = 0; i < lanes->sinks.len && !found; i++) {
+        found = lanes->views[i].id == sink && lanes->sinks.at[i].state != SINK_GONE;
+        if (found)
+            *out = lanes->views[i];
+    }
+    pthread_mutex_unlock(&lanes->look_lock);
+    return found;
 }
 
 bool lanes_progress(struct lanes *lanes)

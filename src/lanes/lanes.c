@@ -21,14 +21,15 @@ struct sink_entry *lanes_sink_entry(struct lanes *lanes, uint32_t id)
 {
     if (id >= lanes->sink_index.len || lanes->sink_index.at[id] < 0)
         return NULL;
-    return &lanes->sinks.at[lanes->sink_index.at[id]];
+    struct sink_entry *sink = &lanes->sinks.at[lanes->sink_index.at[id]];
+    return sink->state == SINK_GONE ? NULL : sink;
 }
 
 /* Full at the bound, open again a tenth below it. What the writer has handed over and nobody has taken yet is
  * pending too: were it not counted, hooks could come in faster than rows are made of them for ever. */
 void backlog_judge(struct lanes *lanes)
 {
-    size_t most = lanes->options.max_pending_bytes;
+    size_t most = atomic_load(&lanes->max_pending);
     pthread_mutex_lock(&lanes->gate_lock);
     size_t used = atomic_load(&lanes->sched_bytes) + atomic_load(&lanes->boxed_bytes);
     bool full = lanes->backlog_full ? used > most - most / 10 : used > most;
@@ -52,6 +53,26 @@ static void cond_open(pthread_cond_t *cond)
     pthread_condattr_destroy(&attr);
 }
 
+struct sched_options lanes_bounds(const struct lanes_options *options)
+{
+    return (struct sched_options){.seed = hash_seed(),
+                                  .lane_idle_ms = LANE_IDLE_MS,
+                                  .lane_idle_most = options->max_pending_bytes / 4 / LANE_COST,
+                                  .concurrency = options->concurrency};
+}
+
+struct sink_entry *lanes_sink_add(struct lanes *lanes, const struct lanes_sink *sink)
+{
+    while (lanes->sink_index.len <= sink->id)
+        VEC_PUSH(&lanes->sink_index, -1);
+    lanes->sink_index.at[sink->id] = (int32_t)lanes->sinks.len;
+    struct sink_entry *entry = VEC_ADD(&lanes->sinks);
+    *entry = (struct sink_entry){.is = *sink, .reload = lanes->reloads};
+    sink_ref(sink->sink);
+    sched_sink_set(lanes->sched, lanes_now(), sink->id, &sink->policy);
+    return entry;
+}
+
 enum status lanes_open(const struct lanes_options *options, struct lanes **out, struct error *err)
 {
     if (options->concurrency == 0 || options->max_inflight_bytes == 0)
@@ -62,19 +83,12 @@ enum status lanes_open(const struct lanes_options *options, struct lanes **out, 
     lanes->over = lanes->acts_closed = true; /* until there is a thread */
     list_init(&lanes->commands);
     list_init(&lanes->cold);
-    struct sched_options rules = {.seed = hash_seed(),
-                                  .lane_idle_ms = LANE_IDLE_MS,
-                                  .lane_idle_most = options->max_pending_bytes / 4 / LANE_COST,
-                                  .concurrency = options->concurrency};
-    lanes->sched = sched_new(&rules);
-    for (size_t i = 0; i < options->sink_count; i++) {
-        const struct lanes_sink *sink = &options->sinks[i];
-        while (lanes->sink_index.len <= sink->id)
-            VEC_PUSH(&lanes->sink_index, -1);
-        lanes->sink_index.at[sink->id] = (int32_t)i;
-        VEC_PUSH(&lanes->sinks, ((struct sink_entry){.is = *sink}));
-        sched_sink_set(lanes->sched, lanes_now(), sink->id, &sink->policy);
-    }
+    atomic_store(&lanes->max_bytes, options->max_inflight_bytes);
+    atomic_store(&lanes->max_pending, options->max_pending_bytes);
+    struct sched_options bounds = lanes_bounds(options);
+    lanes->sched = sched_new(&bounds);
+    for (size_t i = 0; i < options->sink_count; i++)
+        lanes_sink_add(lanes, &options->sinks[i]);
     lanes->options.sinks = NULL; /* the caller's; copied above */
     CHECK(pthread_mutex_init(&lanes->turn, NULL) == 0);
     CHECK(pthread_mutex_init(&lanes->gate_lock, NULL) == 0);
@@ -172,7 +186,7 @@ void lanes_committed(void *ctx, struct store_hook *const *hooks, size_t count)
         atomic_fetch_add(&lanes->came, parcel->row_count);
         size_t size = envelope_size(hooks[i]->envelope) + sizeof *parcel;
         if (atomic_load(&lanes->held_bytes) + atomic_load(&lanes->flight_bytes) + size <=
-            lanes->options.max_inflight_bytes) {
+            atomic_load(&lanes->max_bytes)) {
             atomic_fetch_add(&lanes->held_bytes, size);
             parcel->size = size;
             parcel->envelope = envelope_ref(hooks[i]->envelope);
@@ -181,7 +195,7 @@ void lanes_committed(void *ctx, struct store_hook *const *hooks, size_t count)
     }
     boxed += atomic_fetch_add(&lanes->boxed_bytes, boxed); /* before they can be taken */
     inbox_put_all(&lanes->committed, &parcels);
-    if (boxed + atomic_load(&lanes->sched_bytes) > lanes->options.max_pending_bytes)
+    if (boxed + atomic_load(&lanes->sched_bytes) > atomic_load(&lanes->max_pending))
         backlog_judge(lanes);
 }
 
@@ -232,8 +246,11 @@ void lanes_close(struct lanes *lanes)
     pthread_mutex_destroy(&lanes->look_lock);
     pthread_cond_destroy(&lanes->act_cond);
     pthread_mutex_destroy(&lanes->act_lock);
+    VEC_EACH (sink, &lanes->sinks)
+        sink_close(sink->is.sink);
     VEC_FREE(&lanes->sinks);
     VEC_FREE(&lanes->sink_index);
+    VEC_FREE(&lanes->strange);
     free(lanes->views);
     free(lanes->sums);
     free(lanes);

@@ -16,12 +16,13 @@
 #include "util/status.h"
 
 struct lanes_sink {
-    uint32_t id; /* store_sink_id */
-    const char *source, *name;
+    uint32_t id;               /* store_sink_id */
+    const char *source, *name; /* borrowed until lanes_close: the store's own texts (store_sink_name) are */
     bool ordered;
-    struct sink *sink; /* open; owned by the caller, outlives lanes */
+    struct sink *sink; /* open; lanes takes a reference of its own, which keeps what the policy points to */
     struct sched_policy policy;
     int64_t dead_retention_ms; /* dead letters older than that are discarded; 0: never */
+    bool moved;                /* lanes_reload: hooks go another way now, so what waits is tried at once */
 };
 
 struct events;
@@ -54,6 +55,24 @@ size_t lanes_inflight(struct lanes *lanes);
 void lanes_stop(struct lanes *lanes);
 void lanes_close(struct lanes *lanes);
 
+/* ---- another configuration ---- */
+
+/* Other sinks, policies and bounds; `options` as for lanes_open (of which the rooms stay what they are). A
+ * sink that is there already keeps its rows, and what is known of them; its attempts under way end at the old
+ * transport, the next one goes to the new. A sink that is missing leaves: it delivers what it is owed as it
+ * did, until lanes_let_go. Before any row is made for a new sink. DONE, BUSY, DRAINING; not on the lanes
+ * thread; one at a time. */
+enum lanes_answer lanes_reload(struct lanes *lanes, const struct lanes_options *options);
+
+/* A sink that is given up: what it is owed becomes dead letters of that class (a static text). */
+struct lanes_gone {
+    uint32_t sink;
+    const char *cls;
+};
+/* Rows for sinks that left are made no more. Those of `gone` are given up, in slices; each that left is gone
+ * when nothing is owed to it. DONE, BUSY, DRAINING. */
+enum lanes_answer lanes_let_go(struct lanes *lanes, const struct lanes_gone *gone, size_t count);
+
 enum lane_sort { LANE_SORT_AGE, LANE_SORT_DEPTH };
 
 struct lane_filter {
@@ -83,8 +102,14 @@ struct lanes_sink_view {
     uint64_t rows_behind_blocked, lane_depth_max;
     char last_error[128];
 };
-/* One entry per configured sink, in the order of lanes_options. Any thread; cheap. */
+/* Every sink that is configured, or is leaving and owed something; those of lanes_open first, in its order.
+ * Gives how many, which may be more than `max`: so many are filled. Any thread; cheap, and some milliseconds
+ * old. */
 size_t lanes_sinks(struct lanes *lanes, struct lanes_sink_view *out, size_t max);
+/* One of them; false when it is not there. */
+bool lanes_sink_look(struct lanes *lanes, uint32_t sink, struct lanes_sink_view *out);
+/* The views show all that is known now. DONE, BUSY, DRAINING. */
+enum lanes_answer lanes_refresh(struct lanes *lanes);
 
 /* ---- acts of operators ----
  *

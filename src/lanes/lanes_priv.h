@@ -68,12 +68,22 @@ struct lanes_sink_meter {
     struct series *depth_max, *blocked, *oldest, *behind;
 };
 
+/* A sink once known stays in its place: its number is never given to another one. Without a configuration it
+ * is LEAVING while something may still be owed to it, then GONE: it has no transport, and no row is its. */
+enum sink_state { SINK_HERE, SINK_LEAVING, SINK_GONE };
+
 struct sink_entry {
-    struct lanes_sink is;
+    struct lanes_sink is; /* its transport is a reference */
     struct lanes_sink_meter meter;
     char last_error[128];
     size_t flight_bytes;
     bool crowded;
+    enum sink_state state; /* look_lock is held while it changes */
+    uint64_t reload;       /* the last one that named it */
+    bool may_go;           /* LEAVING: no row comes for it any more */
+    const char *give_up;   /* LEAVING: the class its rows die of; NULL: they are delivered */
+    size_t cursor;         /* of giving up */
+    uint64_t gave_up;      /* rows so far */
 };
 
 /* All lanes at one moment. Its memory is used again for the next one: to have tens of megabytes from the
@@ -117,16 +127,24 @@ struct expiry {
 };
 
 struct lanes {
-    /* From lanes_open on as they are. */
+    /* The rooms stay; bounds are changed by a reload (with the turn, as they are read). */
     struct lanes_options options;
-    VEC(int32_t) sink_index; /* by id; -1: not ours */
+    atomic_size_t max_bytes;   /* in flight and waiting: options.max_inflight_bytes now. Any thread reads */
+    atomic_size_t max_pending; /* options.max_pending_bytes now. Any thread reads */
+    VEC(int32_t) sink_index;   /* by id; -1: not ours. Grows with the turn */
     struct uuid epoch;
 
     pthread_mutex_t turn;
 
     /* With the turn. */
     struct sched *sched;
-    VEC(struct sink_entry) sinks; /* of an entry, `is` never changes */
+    VEC(struct sink_entry)
+    sinks;                          /* the lanes thread adds and changes entries: it may read without the
+                                       turn; grows under look_lock */
+    VEC(struct store_mark) strange; /* of sinks that were not ours at the start, should they come back */
+    uint64_t reloads;
+    size_t leaving;    /* sinks that are */
+    uint64_t given_up; /* what was said of rows given up must be written before there are more */
     struct cache cache;
     struct list cold; /* starts that the lanes thread reads for: cold.c */
     struct notices notices;
@@ -190,7 +208,10 @@ struct lanes {
 /* "With the turn" unless it says otherwise. */
 
 /* lanes.c */
-struct sink_entry *lanes_sink_entry(struct lanes *lanes, uint32_t id); /* NULL: not ours */
+struct sink_entry *lanes_sink_entry(struct lanes *lanes, uint32_t id); /* NULL: not ours, or gone */
+struct sched_options lanes_bounds(const struct lanes_options *options);
+/* A sink that was not there; its transport is referenced. */
+struct sink_entry *lanes_sink_add(struct lanes *lanes, const struct lanes_sink *sink);
 /* Any thread, without the turn: opens or closes the gate of ingest. */
 void backlog_judge(struct lanes *lanes);
 
@@ -251,6 +272,9 @@ void marks_set_pause(struct lanes *lanes, const struct sched_action *action);
 enum status marks_load(struct marks *marks, struct lanes *lanes, struct sched_time now, struct error *err);
 int64_t marks_waived_ms(struct marks *marks, const struct store_owed *row);
 void marks_restore_lanes(struct marks *marks);
+/* Of a sink that was not ours at the start. Before its rows; then its lanes. */
+void marks_restore_stranger(struct lanes *lanes, uint32_t sink);
+void marks_restore_stranger_lanes(struct lanes *lanes, uint32_t sink);
 
 /* expire.c: the lanes thread. */
 void expiry_open(struct lanes *lanes);
@@ -260,11 +284,19 @@ int64_t expiry_due_ms(const struct lanes *lanes);
 
 /* gauges.c */
 void gauges_open(struct lanes *lanes);
+void gauges_sink_open(struct lanes *lanes, struct sink_entry *sink); /* under look_lock */
 void gauges_publish(struct lanes *lanes);
 
 /* act.c: does what operators ask for; and turns away what is left, for good. */
 void acts_run(struct lanes *lanes);
 void acts_close(struct lanes *lanes);
+/* Asking, on any other thread. False when it was taken back: the scheduler did not come to it in time, or is
+ * gone. */
+bool command_do(struct lanes *lanes, struct command *command, enum lanes_answer *why_not);
+
+/* reload.c: sinks on their way out. Before acts_run in a turn, and behind what was committed. */
+void leaving_turn(struct lanes *lanes);
+int64_t leaving_due_ms(const struct lanes *lanes);
 
 /* list.c */
 bool snapshot_build(struct lanes *lanes); /* true: there is more to do */

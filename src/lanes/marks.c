@@ -38,8 +38,10 @@ void marks_set_pause(struct lanes *lanes, const struct sched_action *action)
 static void keep(void *ctx, const struct store_mark *mark)
 {
     struct marks *marks = ctx;
-    if (lanes_sink_entry(marks->lanes, mark->sink)) /* else its sink is gone, and may come back */
+    if (lanes_sink_entry(marks->lanes, mark->sink))
         VEC_PUSH(&marks->all, *mark);
+    else /* its sink is gone, and may come back */
+        VEC_PUSH(&marks->lanes->strange, *mark);
 }
 
 static struct pause_record pause_of(const struct store_mark *mark)
@@ -47,27 +49,33 @@ static struct pause_record pause_of(const struct store_mark *mark)
     return (struct pause_record){.paused = true, .since_ms = mark->since_ms, .until_ms = mark->until_ms};
 }
 
+static void restore_sink(struct lanes *lanes, struct sched_time now, uint32_t id,
+                         const struct store_mark *marks, size_t count)
+{
+    struct breaker_record breaker = {.opens = 0};
+    struct pause_record pause = {.paused = false};
+    for (size_t i = 0; i < count; i++) {
+        const struct store_mark *mark = &marks[i];
+        if (mark->sink != id)
+            continue;
+        if (mark->kind == MARK_BREAKER && mark->cause <= BREAKER_BY_CONFIG)
+            breaker = (struct breaker_record){.cause = (enum breaker_cause)mark->cause,
+                                              .opens = mark->opens,
+                                              .since_ms = mark->since_ms,
+                                              .probe_at_ms = mark->until_ms};
+        else if (mark->kind == MARK_SINK_PAUSE)
+            pause = pause_of(mark);
+    }
+    if (breaker.opens > 0 || pause.paused)
+        sched_sink_restore(lanes->sched, now, id, &breaker, &pause);
+}
+
 enum status marks_load(struct marks *marks, struct lanes *lanes, struct sched_time now, struct error *err)
 {
     *marks = (struct marks){.lanes = lanes, .now = now};
     enum status status = store_marks(lanes->options.store, keep, marks, err);
-    VEC_EACH (sink, &lanes->sinks) {
-        struct breaker_record breaker = {.opens = 0};
-        struct pause_record pause = {.paused = false};
-        VEC_EACH (mark, &marks->all) {
-            if (mark->sink != sink->is.id)
-                continue;
-            if (mark->kind == MARK_BREAKER && mark->cause <= BREAKER_BY_CONFIG)
-                breaker = (struct breaker_record){.cause = (enum breaker_cause)mark->cause,
-                                                  .opens = mark->opens,
-                                                  .since_ms = mark->since_ms,
-                                                  .probe_at_ms = mark->until_ms};
-            else if (mark->kind == MARK_SINK_PAUSE)
-                pause = pause_of(mark);
-        }
-        if (breaker.opens > 0 || pause.paused)
-            sched_sink_restore(lanes->sched, now, sink->is.id, &breaker, &pause);
-    }
+    VEC_EACH (sink, &lanes->sinks)
+        restore_sink(lanes, now, sink->is.id, marks->all.at, marks->all.len);
     return status;
 }
 
@@ -95,16 +103,33 @@ int64_t marks_waived_ms(struct marks *marks, const struct store_owed *row)
     return since_ms < marks->now.unix_ms ? marks->now.unix_ms - since_ms : 0;
 }
 
+static void restore_lane(struct lanes *lanes, struct sched_time now, const struct store_mark *mark)
+{
+    if (mark->kind != MARK_LANE_PAUSE)
+        return;
+    struct sched_place place = {.sink = mark->sink, .tenant = mark->tenant, .ordered = true};
+    struct pause_record pause = pause_of(mark);
+    memcpy(place.lane, mark->lane, sizeof place.lane);
+    sched_lane_restore(lanes->sched, now, &place, &pause);
+}
+
+void marks_restore_stranger(struct lanes *lanes, uint32_t sink)
+{
+    restore_sink(lanes, lanes_now(), sink, lanes->strange.at, lanes->strange.len);
+}
+
+void marks_restore_stranger_lanes(struct lanes *lanes, uint32_t sink)
+{
+    VEC_EACH (mark, &lanes->strange) {
+        if (mark->sink == sink)
+            restore_lane(lanes, lanes_now(), mark);
+    }
+}
+
 void marks_restore_lanes(struct marks *marks)
 {
-    VEC_EACH (mark, &marks->all) {
-        if (mark->kind != MARK_LANE_PAUSE)
-            continue;
-        struct sched_place place = {.sink = mark->sink, .tenant = mark->tenant, .ordered = true};
-        struct pause_record pause = pause_of(mark);
-        memcpy(place.lane, mark->lane, sizeof place.lane);
-        sched_lane_restore(marks->lanes->sched, marks->now, &place, &pause);
-    }
+    VEC_EACH (mark, &marks->all)
+        restore_lane(marks->lanes, marks->now, mark);
     if (marks->all.len > 0)
         log_event(LOG_INFO, "lanes_marked", LOG_INT("marks", marks->all.len));
 }

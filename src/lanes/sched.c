@@ -55,6 +55,14 @@ static void sink_destroy(struct sched_sink *sink, size_t *bytes)
     free(sink);
 }
 
+void sched_set_bounds(struct sched *sched, const struct sched_options *options)
+{
+    uint64_t seed = sched->options.seed;
+    sched->options = *options;
+    sched->options.seed = seed;
+    slots_share_out(sched);
+}
+
 void sched_free(struct sched *sched)
 {
     if (!sched)

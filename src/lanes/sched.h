@@ -60,8 +60,13 @@ void sched_sink_set(struct sched *sched, struct sched_time now, uint32_t sink,
 /* What it has in memory is its share: it starts nothing while something of it runs. */
 void sched_sink_crowd(struct sched *sched, struct sched_time now, uint32_t sink, bool crowded);
 bool sched_sink_known(const struct sched *sched, uint32_t sink);
-/* Every row of it that is not running is dead-lettered with this class (a static text). */
-void sched_sink_retire(struct sched *sched, struct sched_time now, uint32_t sink, const char *cls);
+/* Every row of it that is not running is dead-lettered with this class (a static text), a slice a call: goes
+ * on at *cursor (0: the beginning) for at most `most` rows; false at the end. One that runs is, when its
+ * attempt fails. */
+bool sched_sink_retire(struct sched *sched, struct sched_time now, uint32_t sink, const char *cls,
+                       size_t *cursor, size_t most);
+/* Other bounds than at sched_new; what runs goes on. The seed stays. */
+void sched_set_bounds(struct sched *sched, const struct sched_options *options);
 
 /* Before the rows are restored: their time that does not count goes on from here, so what passed before must
  * be in their `waived_ms`. */

@@ -140,11 +140,12 @@ static void tell_lane(struct lanes *lanes, const struct sched_action *action, co
 {
     char lane[33];
     hex_encode(action->place.lane, sizeof action->place.lane, lane);
-    const struct lanes_sink *sink = &lanes_sink_entry(lanes, action->place.sink)->is;
+    const char *source = "", *name = "";
+    store_sink_name(lanes->options.store, action->place.sink, &source, &name); /* it may be gone by now */
     const char *tenant = store_tenant_name(lanes->options.store, action->place.tenant);
     bool blocked = action->kind == ACTION_LANE_BLOCKED;
     log_event(blocked ? LOG_WARN : LOG_INFO, blocked ? "lane_blocked" : "lane_unblocked",
-              LOG_STR("tenant", tenant), LOG_STR("source", sink->source), LOG_STR("sink", sink->name),
+              LOG_STR("tenant", tenant), LOG_STR("source", source), LOG_STR("sink", name),
               LOG_BYTES("key", buf_bytes(&what->key)), LOG_STR("lane", lane),
               LOG_INT("head_seq", action->seq), LOG_INT("since_ms", action->since_ms),
               LOG_INT("attempts", action->attempts), LOG_INT("behind", action->behind),
@@ -212,7 +213,8 @@ void tell_actions(struct lanes *lanes, struct flight *flight, struct list *chang
             publish_row(lanes, sink, action, flight);
         } else if (action->kind == ACTION_BREAKER) {
             marks_set_breaker(lanes, action);
-            tell_breaker(lanes, sink, action);
+            if (sink)
+                tell_breaker(lanes, sink, action);
         } else if (action->kind == ACTION_SINK_PAUSE || action->kind == ACTION_LANE_PAUSE) {
             marks_set_pause(lanes, action);
         } else {

@@ -148,6 +148,7 @@ static bool turn(struct lanes *lanes)
     pthread_mutex_lock(&lanes->turn);
     take_committed(lanes);
     sched_tick(lanes->sched, lanes_now());
+    leaving_turn(lanes);
     acts_run(lanes);
     hear_durable(lanes);
     move_on(lanes);
@@ -155,8 +156,9 @@ static bool turn(struct lanes *lanes)
     bool more = snapshot_build(lanes);
     if (lanes->dirty && clock_mono_ms() - lanes->published_ms >= PUBLISH_MS)
         gauges_publish(lanes);
-    int64_t until_ms = due_ms(lanes), expiry_ms = expiry_due_ms(lanes);
-    lanes->turns_at_ms = until_ms = expiry_ms < until_ms ? expiry_ms : until_ms;
+    int64_t until_ms = due_ms(lanes), expiry_ms = expiry_due_ms(lanes), leaving_ms = leaving_due_ms(lanes);
+    until_ms = expiry_ms < until_ms ? expiry_ms : until_ms;
+    lanes->turns_at_ms = until_ms = leaving_ms < until_ms ? leaving_ms : until_ms;
     pthread_mutex_unlock(&lanes->turn);
 
     backlog_judge(lanes);

@@ -49,6 +49,8 @@
     X(SCRIPT_DURATION, HISTOGRAM, "script_duration_seconds", "module,function", "One call of a script")      \
     X(HTTP_CONNECTIONS, GAUGE, "http_connections", "", "Open client connections")                            \
     X(HTTP_BUFFERED_BYTES, GAUGE, "http_buffered_bytes", "", "Unhandled input of all connections")           \
+    X(CONFIG_RELOADS, COUNTER, "config_reloads_total", "result", "Reloads of the configuration")             \
+    X(CONFIG_GENERATION, GAUGE, "config_generation", "", "Configurations that ran so far: 1 from the start") \
     X(PROCESS_RSS, GAUGE, "process_resident_memory_bytes", "", "Resident memory")
 
 #endif

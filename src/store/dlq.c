@@ -1,52 +1,42 @@
 /* How many dead letters each source has, and how many bytes of them: sums that the writer keeps, added up
- * from the index at start. A source that has too many is refused hooks, and no other one is. */
+ * from the index at start. A source that has too many is refused hooks, and no other one is. Sources without
+ * a bound are summed too: a reload may give them one. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "store/store_priv.h"
+#include "util/check.h"
 #include "util/log.h"
 #include "util/mem.h"
 
-void dlq_open(struct store *store)
+static struct dead_sum *find(const struct dlq *dlq, struct bytes source)
 {
-    struct dlq *dlq = &store->dlq;
-    dlq->count = store->options.dlq_count;
-    dlq->sums = mem_zalloc((dlq->count + 1) * sizeof *dlq->sums);
-    for (size_t i = 0; i < dlq->count; i++) {
-        const struct store_dlq_bound *bound = &store->options.dlq[i];
-        dlq->sums[i].source = mem_strdup(bound->source);
-        dlq->sums[i].max_rows = bound->max_rows;
-        dlq->sums[i].max_bytes = bound->max_bytes;
-    }
-    store->options.dlq = NULL; /* the caller's */
+    struct dead_sum *sum = dlq->sums;
+    while (sum && !bytes_eq(bytes_str(sum->source), source))
+        sum = sum->next;
+    return sum;
 }
 
-void dlq_close(struct dlq *dlq)
+static struct dead_sum *sum_of(struct dlq *dlq, const char *source)
 {
-    for (size_t i = 0; i < dlq->count; i++)
-        free(dlq->sums[i].source);
-    free(dlq->sums);
-}
-
-static struct dead_sum *sum_of(const struct dlq *dlq, struct bytes source)
-{
-    for (size_t i = 0; i < dlq->count; i++)
-        if (bytes_eq(bytes_str(dlq->sums[i].source), source))
-            return &dlq->sums[i];
-    return NULL;
-}
-
-bool dlq_is_full(const struct dlq *dlq, struct bytes source)
-{
-    const struct dead_sum *sum = sum_of(dlq, source);
-    return sum && atomic_load_explicit(&sum->full, memory_order_relaxed);
+    struct dead_sum *sum = find(dlq, bytes_str(source));
+    if (sum)
+        return sum;
+    size_t len = strlen(source) + 1;
+    sum = mem_zalloc(sizeof *sum + len);
+    sum->source = memcpy(sum + 1, source, len);
+    sum->next = dlq->sums;
+    dlq->sums = sum;
+    return sum;
 }
 
 static void judge(struct dlq *dlq, struct dead_sum *sum)
 {
     bool full = (sum->max_rows > 0 && sum->rows >= (int64_t)sum->max_rows) ||
                 (sum->max_bytes > 0 && sum->bytes >= sum->max_bytes);
-    if (full == atomic_exchange(&sum->full, full))
+    if (full == sum->full)
         return;
+    sum->full = full;
     if (full)
         atomic_fetch_add(&dlq->full, 1);
     else
@@ -56,15 +46,64 @@ static void judge(struct dlq *dlq, struct dead_sum *sum)
               LOG_INT("max_bytes", sum->max_bytes));
 }
 
+static void set_bounds(struct dlq *dlq, const struct store_dlq_bound *bounds, size_t count)
+{
+    for (struct dead_sum *sum = dlq->sums; sum; sum = sum->next)
+        sum->max_rows = 0, sum->max_bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct dead_sum *sum = sum_of(dlq, bounds[i].source);
+        sum->max_rows = bounds[i].max_rows;
+        sum->max_bytes = bounds[i].max_bytes;
+    }
+}
+
+void dlq_open(struct store *store)
+{
+    CHECK(pthread_mutex_init(&store->dlq.lock, NULL) == 0);
+    set_bounds(&store->dlq, store->options.dlq, store->options.dlq_count);
+    store->options.dlq = NULL; /* the caller's */
+}
+
+void store_set_dlq(struct store *store, const struct store_dlq_bound *bounds, size_t count)
+{
+    struct dlq *dlq = &store->dlq;
+    pthread_mutex_lock(&dlq->lock);
+    set_bounds(dlq, bounds, count);
+    for (struct dead_sum *sum = dlq->sums; sum; sum = sum->next)
+        judge(dlq, sum);
+    pthread_mutex_unlock(&dlq->lock);
+}
+
+void dlq_close(struct dlq *dlq)
+{
+    for (struct dead_sum *sum = dlq->sums, *next; sum; sum = next) {
+        next = sum->next;
+        free(sum);
+    }
+    pthread_mutex_destroy(&dlq->lock);
+}
+
+bool dlq_is_full(struct dlq *dlq, struct bytes source)
+{
+    pthread_mutex_lock(&dlq->lock);
+    const struct dead_sum *sum = find(dlq, source);
+    bool full = sum && sum->full;
+    pthread_mutex_unlock(&dlq->lock);
+    return full;
+}
+
 void dlq_shift(struct store *store, uint32_t sink, int64_t rows, int64_t size)
 {
+    struct dlq *dlq = &store->dlq;
     const struct name *name = names_by_id(&store->names, sink);
-    struct dead_sum *sum = name ? sum_of(&store->dlq, bytes_str(name->text)) : NULL;
-    if (!sum)
+    if (!name)
         return;
+    pthread_mutex_lock(&dlq->lock);
+    struct dead_sum *sum = sum_of(dlq, name->text);
     sum->rows += rows;
     sum->bytes += rows * size;
-    judge(&store->dlq, sum);
+    judge(dlq, sum);
+    pthread_mutex_unlock(&dlq->lock);
 }
 
 enum status dlq_load(struct store *store, struct error *err)
@@ -73,8 +112,6 @@ enum status dlq_load(struct store *store, struct error *err)
                               "WHERE state IN " DEAD_STATES " GROUP BY sink";
     struct db *db = &store->writer.db;
     struct dlq *dlq = &store->dlq;
-    if (dlq->count == 0)
-        return STATUS_OK;
     sqlite3_stmt *stmt = NULL;
     int rc = sqlite3_prepare_v2(db->handle, sql, -1, &stmt, NULL);
     while (rc == SQLITE_OK || rc == SQLITE_ROW) {
@@ -82,8 +119,8 @@ enum status dlq_load(struct store *store, struct error *err)
         if (rc != SQLITE_ROW)
             break;
         const struct name *name = names_by_id(&store->names, (uint32_t)sqlite3_column_int64(stmt, 0));
-        struct dead_sum *sum = name ? sum_of(dlq, bytes_str(name->text)) : NULL;
-        if (sum) {
+        if (name) {
+            struct dead_sum *sum = sum_of(dlq, name->text);
             sum->rows += sqlite3_column_int64(stmt, 1);
             sum->bytes += sqlite3_column_int64(stmt, 2);
         }
@@ -91,7 +128,7 @@ enum status dlq_load(struct store *store, struct error *err)
     sqlite3_finalize(stmt);
     if (rc != SQLITE_DONE)
         return error_set(err, db_status(rc), "the dead letters can't be added up: %s", db_problem(db));
-    for (size_t i = 0; i < dlq->count; i++)
-        judge(dlq, &dlq->sums[i]);
+    for (struct dead_sum *sum = dlq->sums; sum; sum = sum->next)
+        judge(dlq, sum);
     return STATUS_OK;
 }

@@ -109,6 +109,8 @@ struct store_options {
  * others from here on: the lock lasts until store_close. */
 enum status store_open(const struct store_options *options, struct store **out, struct error *err);
 enum status store_start(struct store *store, struct error *err);
+/* Other bounds of dead letters, of all sources that have any. Any thread, one at a time. */
+void store_set_dlq(struct store *store, const struct store_dlq_bound *bounds, size_t count);
 /* No hook is taken any more (DRAINING); everything queued is committed, its done() called, changes written,
  * the log checkpointed. Blocks. */
 void store_stop(struct store *store);

@@ -204,17 +204,18 @@ bool attempt_write(sqlite3_stmt **sql, const struct store_change *change);
  */
 
 struct dead_sum {
-    char *source;
-    uint64_t max_rows;
+    struct dead_sum *next;
+    const char *source; /* behind the struct */
+    uint64_t max_rows;  /* 0: no bound, as for a source that is not configured */
     int64_t max_bytes;
-    int64_t rows, bytes; /* the writer's */
-    atomic_bool full;
+    int64_t rows, bytes;
+    bool full;
 };
 
 struct dlq {
-    struct dead_sum *sums; /* sources with a bound */
-    size_t count;
-    atomic_uint full; /* how many of them are */
+    pthread_mutex_t lock;
+    struct dead_sum *sums; /* sources that are configured, or have dead letters; under the lock */
+    atomic_uint full;      /* how many of them are: while none is, nobody asks for the lock */
 };
 
 void dlq_open(struct store *store);
@@ -224,7 +225,7 @@ enum status dlq_load(struct store *store, struct error *err);
 /* The writer: so many rows more (or fewer) of this sink are dead, each of that size. */
 void dlq_shift(struct store *store, uint32_t sink, int64_t rows, int64_t size);
 /* Any thread. */
-bool dlq_is_full(const struct dlq *dlq, struct bytes source);
+bool dlq_is_full(struct dlq *dlq, struct bytes source);
 
 /* ---- erase.c ---------------------------------------------------------------------------------------------
  */

@@ -128,6 +128,12 @@ static void config_json(void *ctx, struct buf *out)
     buf_puts(out, "{\"data_dir\":\"data\"}");
 }
 
+static void reload(void *ctx, struct admin_reload *asked)
+{
+    struct house *house = ctx;
+    asked->done(asked, &house->reloaded);
+}
+
 static size_t not_ready(void *ctx, const char **reasons, size_t max)
 {
     struct house *house = ctx;
@@ -145,15 +151,17 @@ static void open_admin(struct house *house, const struct admin_token *tokens, si
                                           .lanes = house->lanes,
                                           .metrics = house->metrics,
                                           .events = house->events,
-                                          .tokens = tokens,
-                                          .token_count = token_count,
+                                          .rules = {.tokens = tokens,
+                                                    .token_count = token_count,
+                                                    .sinks = house->admin_sinks,
+                                                    .sink_count = HOUSE_SINKS,
+                                                    .of = house},
                                           .listen = listen,
                                           .listen_count = 1,
-                                          .sinks = house->admin_sinks,
-                                          .sink_count = HOUSE_SINKS,
                                           .config_json = config_json,
                                           .not_ready = not_ready,
                                           .resolve = resolve,
+                                          .reload = reload,
                                           .ctx = house};
     struct error err = {""};
     if (admin_open(&options, &house->admin, &err) != STATUS_OK)

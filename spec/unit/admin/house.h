@@ -23,7 +23,8 @@ struct house {
     struct admin_sink admin_sinks[HOUSE_SINKS];
     struct admin *admin;
     struct http_server *server;
-    _Atomic(const char *) reason; /* why it is not ready; NULL: it is */
+    struct admin_reloaded reloaded; /* what a reload gives */
+    _Atomic(const char *) reason;   /* why it is not ready; NULL: it is */
 };
 
 /* `tokens` may be none. Fails the test when something does not open. */

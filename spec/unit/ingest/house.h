@@ -29,15 +29,24 @@ static inline struct house house_open(const char *prefix, bool tenant_in_path,
     struct house house = {.metrics = metrics_new()};
     struct ingest_options options = {
         .metrics = house.metrics,
-        .prefix = prefix,
-        .tenant_in_path = tenant_in_path,
-        .sources = sources,
-        .source_count = count,
+        .rules = {.prefix = prefix,
+                  .tenant_in_path = tenant_in_path,
+                  .sources = sources,
+                  .source_count = count},
         .ready = house_ready,
     };
     struct error err;
     assert_int_equal(ingest_open(&options, &house.ingest, &err), STATUS_OK);
     return house;
+}
+
+/* Nothing is set anew in these tests, so that the table stays. */
+static inline const struct table *house_table(const struct house *house)
+{
+    struct current_hold *hold = current_take(&house->ingest->tables);
+    const struct table *table = hold->value;
+    current_drop(&house->ingest->tables, hold);
+    return table;
 }
 
 static inline void house_close(struct house *house)

@@ -35,7 +35,7 @@ static int teardown(void **state)
 
 static struct envelope *envelope_of(const struct http_request *request)
 {
-    struct route route = route_of(house.ingest, BYTES("/in/shop"));
+    struct route route = route_of(house_table(&house), BYTES("/in/shop"));
     return hook_envelope(&route, request, 100);
 }
 

@@ -5,7 +5,7 @@
 
 static void leads_to(const struct house *house, const char *path, const char *source, const char *tenant)
 {
-    struct route route = route_of(house->ingest, bytes_str(path));
+    struct route route = route_of(house_table(house), bytes_str(path));
     if (route.kind != ROUTE_HOOK)
         fail_msg("%s is routed as %d", path, route.kind);
     assert_string_equal(route.entry->source->name, source);
@@ -15,7 +15,7 @@ static void leads_to(const struct house *house, const char *path, const char *so
 static void all_are(const struct house *house, enum route_kind kind, const char *const *paths)
 {
     for (; *paths; paths++) {
-        struct route route = route_of(house->ingest, bytes_str(*paths));
+        struct route route = route_of(house_table(house), bytes_str(*paths));
         if (route.kind != kind)
             fail_msg("%s is routed as %d, not %d", *paths, route.kind, kind);
     }

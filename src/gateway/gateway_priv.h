@@ -1,0 +1,32 @@
+/* What the files of this room share: the rooms, and the configuration that they run. */
+#ifndef GATEWAY_GATEWAY_PRIV_H
+#define GATEWAY_GATEWAY_PRIV_H
+
+#include <stdatomic.h>
+
+#include "gateway/gateway.h"
+#include "gateway/generation.h"
+#include "gateway/reload.h"
+
+struct gateway {
+    struct generation
+        *generation; /* the newest: a reference. The reload thread's while that runs, else main's */
+    struct reloader reloader;
+    struct metrics *metrics;
+    struct events *events;
+    struct store *store;
+    struct deliver *deliver;
+    struct lanes *lanes;
+    struct reviver *reviver;
+    struct ingest *ingest;
+    struct admin *admin;
+    struct http_server *front, *back; /* ingest's and admin's */
+    atomic_bool draining;
+    bool lanes_run, store_runs;
+};
+
+/* reload.c: rules with the generation's references that their users hold. */
+struct ingest_rules gateway_ingest_rules(struct generation *generation);
+struct admin_rules gateway_admin_rules(struct generation *generation);
+
+#endif
