@@ -2,6 +2,7 @@
 local configs = require "support.configs"
 local dkjson = require "dkjson"
 local gateway = require "support.gateway"
+local http = require "support.http"
 local process = require "support.process"
 
 local function lanegate(...) return process.run { process.binary(), ... } end
@@ -72,6 +73,28 @@ describe("lanegate key", function()
     local counting
     code, counting = key("--hook", gate.dir .. "/hook.http", "--key", '{ "keys.a", "counting" }')
     assert.same({ 1, true }, { code, counting.nondeterministic })
+  end)
+
+  it("is tried over the API too", function()
+    start()
+    local id = dkjson.decode(gate:post("demo", { ["X-Entity-Id"] = "anna" }, "{}").body).id
+    local stored = gate:ask("/v1/keys/test?source=demo&sink=app&hook=" .. id, "POST")
+    assert.same({ 200, "anna" }, { stored.status, stored.json.key })
+    local function try(members)
+      members.source, members.sink = members.source or "demo", "app"
+      local answer = http.once(gate.admin, "POST", "/v1/keys/test", { ["Content-Type"] = "application/json" },
+        dkjson.encode(members))
+      return answer.status, dkjson.decode(answer.body)
+    end
+    local status, shown = try { raw = "POST /webhooks/demo HTTP/1.1\nX-Entity-Id: anna\n\n{}" }
+    assert.same({ 200, stored.json.lane }, { status, shown.lane })
+    status, shown = try { raw = "POST /webhooks/demo HTTP/1.1\n\n{}" }
+    assert.same({ 200, "no_header" }, { status, shown.reason })
+    assert.equal(400, (try { raw = "no request" }))
+    assert.equal(400, (try {}))
+    assert.equal(400, (try { hook = id, raw = "x" }))
+    assert.equal(404, (try { source = "nowhere", hook = id }))
+    assert.equal(404, (try { hook = "01890a5d-ac96-774b-bcce-b302099a8057" }))
   end)
 
   it("is found nondeterministic by check, over what is stored", function()

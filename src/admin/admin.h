@@ -17,6 +17,7 @@
 #include "util/status.h"
 
 struct order_lane; /* order/order.h */
+struct jsonw;      /* util/jsonw.h */
 
 struct admin_token {
     struct bytes hash; /* SHA-256 of the token, 32 bytes */
@@ -106,6 +107,9 @@ struct admin_options {
                     struct arena *arena, struct order_lane *out);
     /* At most ADMIN_RELEASE_MAX; blocks until all are durable. */
     void (*release)(void *ctx, struct admin_release *releases, size_t count, bool dry_run);
+    /* One JSON object: what the running configuration's key makes of a hook at a sink. The envelope is the
+     * callee's to change. */
+    void (*key_test)(void *of, const struct admin_sink *sink, struct envelope *envelope, struct jsonw *json);
     /* Begins a reload and returns. */
     void (*reload)(void *ctx, struct admin_reload *reload);
     void *ctx; /* of not_ready, release and reload */

@@ -116,6 +116,7 @@ void post_dead_replay(struct ask *ask);
 void post_dead_discard(struct ask *ask);
 void get_audit(struct ask *ask);
 void get_events(struct ask *ask);
+void post_key_test(struct ask *ask);
 void get_pen(struct ask *ask);
 void get_penned(struct ask *ask);
 void get_penned_body(struct ask *ask);

@@ -230,6 +230,12 @@ static bool parse_after(struct query *query, struct bytes value)
     return true;
 }
 
+static bool parse_raw(struct query *query, struct bytes value)
+{
+    query->raw = value;
+    return true;
+}
+
 #define EVENT_WORD(id, name) " " name
 
 static const struct param {
@@ -266,6 +272,7 @@ static const struct param {
     {"forget", QUERY_FORGET, "true or false", parse_forget},
     {"expect_head", QUERY_EXPECT_HEAD, "the id or the seq of a hook", parse_expect_head},
     {"event", QUERY_EVENT, "kinds joined by commas, of:" EVENT_KINDS(EVENT_WORD), parse_event},
+    {"raw", QUERY_RAW, "a raw HTTP request", parse_raw},
     {"after", QUERY_AFTER, "the id of an event", parse_after},
     {"for", QUERY_FOR, "a duration such as 30s, 30m or 12h, a year at most", parse_for},
 };

@@ -44,6 +44,7 @@ enum {
     QUERY_PEN_CURSOR = 1 << 27,
     QUERY_EVENT = 1 << 28, /* kinds of events, joined by commas */
     QUERY_AFTER = 1 << 29, /* the id of an event */
+    QUERY_RAW = 1 << 30,   /* a raw HTTP request */
 };
 
 enum { QUERY_LIMIT_DEFAULT = 100, QUERY_LIMIT_MAX = 1000, QUERY_WORD_MAX = 64, QUERY_REASON_MAX = 1024 };
@@ -56,6 +57,7 @@ struct query {
     struct bytes dedupe_key; /* any bytes */
     struct bytes failure;    /* why verification failed */
     struct bytes who, what;  /* of the audit table */
+    struct bytes raw;        /* a raw HTTP request */
     struct bytes after;      /* an event's id, for whoever reads it */
     unsigned event_kinds;    /* a bit (1 << enum event_kind) each; 0: all */
     struct bytes reason;     /* why somebody does it, in his words */

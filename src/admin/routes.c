@@ -21,6 +21,7 @@ enum {
                    QUERY_SINCE | QUERY_UNTIL | QUERY_HOOK | QUERY_LIMIT | QUERY_DEAD_CURSOR,
     DEAD_ACT = (DEAD_FILTERS & ~QUERY_LIMIT) | QUERY_REASON | QUERY_DRY_RUN | QUERY_ALL,
     HEAD_ACT = QUERY_REASON | QUERY_EXPECT_HEAD,
+    KEY_TEST = QUERY_SOURCE | QUERY_SINK | QUERY_HOOK | QUERY_RAW,
     EVENT_FILTERS =
         QUERY_TENANT | QUERY_SOURCE | QUERY_SINK | QUERY_KEY | QUERY_LANE | QUERY_EVENT | QUERY_AFTER,
     PEN_FILTERS = QUERY_TENANT | QUERY_SOURCE | QUERY_HOOK | QUERY_FAILURE | QUERY_SINCE | QUERY_UNTIL |
@@ -55,6 +56,7 @@ static const struct route routes[] = {
     {"GET", "/v1/dlq",                  READ,    DEAD_FILTERS,  get_dead},
     {"POST", "/v1/dlq/replay",          OPERATE, DEAD_ACT,      post_dead_replay},
     {"POST", "/v1/dlq/discard",         OPERATE, DEAD_ACT | QUERY_FORGET, post_dead_discard},
+    {"POST", "/v1/keys/test",           PAYLOAD, KEY_TEST,      post_key_test},
     {"GET", "/v1/events",               READ,    EVENT_FILTERS, get_events},
     {"GET", "/v1/quarantine",           READ,    PEN_FILTERS | QUERY_LIMIT, get_pen},
     {"GET", "/v1/quarantine/{id}",      READ,    0,             get_penned},

@@ -107,28 +107,10 @@ static void print_json(const struct key_subject *subject, const struct key_findi
 {
     struct buf out = {0};
     struct jsonw json = jsonw_on(&out);
-    const struct order_lane *lane = &found->lane;
-    char hex[2 * LANE_ID_SIZE + 1];
-    hex_encode(lane->lane.bytes, LANE_ID_SIZE, hex);
     jsonw_object(&json, NULL);
     jsonw_str(&json, "source", subject->source->name);
     jsonw_str(&json, "sink", subject->source->sinks[subject->sink].name);
-    jsonw_bytes_percent(&json, "key", lane->key);
-    jsonw_str(&json, "lane", lane->ordered ? hex : NULL);
-    jsonw_str(&json, "reason", lane->missing != MISSING_NOTHING ? missing_reason_name(lane->missing) : NULL);
-    jsonw_bool(&json, "filtered", lane->filtered);
-    jsonw_bool(&json, "unordered", lane->unordered_by_word);
-    jsonw_bool(&json, "nondeterministic", found->script.nondeterministic);
-    if (found->script.breach != SCRIPT_BREACH_NONE)
-        jsonw_str(&json, "breach", script_breach_name(found->script.breach));
-    if (found->script.error && *found->script.error)
-        jsonw_str(&json, "error", found->script.error);
-    jsonw_object(&json, "cost");
-    jsonw_int(&json, "instructions", found->script.cost.instructions);
-    jsonw_int(&json, "pattern_steps", found->script.cost.pattern_steps);
-    jsonw_uint(&json, "memory_bytes", found->script.cost.memory_bytes);
-    jsonw_int(&json, "time_ns", found->script.cost.time_ns);
-    jsonw_end_object(&json);
+    scripts_write_found(&found->lane, &found->script, &json);
     jsonw_end_object(&json);
     puts(out.at);
     buf_free(&out);

@@ -14,6 +14,7 @@
 #include "gateway/revive.h"
 #include "ingest/ingest.h"
 #include "lanes/lanes.h"
+#include "script/keys.h"
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/mem.h"
@@ -67,6 +68,27 @@ static void resolve(void *of, const struct admin_sink *sink, const struct envelo
     for (size_t i = 0; i < source->sink_count; i++)
         if (strcmp(source->sinks[i].name, sink->name) == 0)
             *out = lanes[i];
+}
+
+static void key_test(void *of, const struct admin_sink *sink, struct envelope *envelope, struct jsonw *json)
+{
+    const struct generation *generation = of;
+    const struct config_source *source = config_source_find(generation->config, bytes_str(sink->source));
+    struct order_lane lane = {0};
+    struct script_result script;
+    if (source->store_headers)
+        envelope_keep_headers(envelope, source->store_headers, source->store_header_count);
+    resolve(of, sink, envelope, envelope->arena, &lane);
+    size_t i = 0;
+    while (strcmp(source->sinks[i].name, sink->name) != 0)
+        i++;
+    scripts_explain(generation->config->scripts, source->sinks[i].order.key, envelope, envelope->arena, true,
+                    &script);
+    jsonw_object(json, NULL);
+    jsonw_str(json, "source", sink->source);
+    jsonw_str(json, "sink", sink->name);
+    scripts_write_found(&lane, &script, json);
+    jsonw_end_object(json);
 }
 
 static void release(void *ctx, struct admin_release *asked, size_t count, bool dry_run)
@@ -183,6 +205,7 @@ static enum status open_back(struct gateway *g, struct error *err)
         .config_json = write_config,
         .not_ready = not_ready,
         .resolve = resolve,
+        .key_test = key_test,
         .release = release,
         .reload = reload_ask,
         .ctx = g,

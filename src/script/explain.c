@@ -43,3 +43,26 @@ bool scripts_explain(struct scripts *scripts, const struct key_spec *key, const 
     *out = (struct script_result){.error = ""};
     return walk(scripts, key, envelope, arena, probe, out, &given);
 }
+
+void scripts_write_found(const struct order_lane *lane, const struct script_result *script,
+                         struct jsonw *json)
+{
+    char hex[2 * LANE_ID_SIZE + 1];
+    hex_encode(lane->lane.bytes, LANE_ID_SIZE, hex);
+    jsonw_bytes_percent(json, "key", lane->key);
+    jsonw_str(json, "lane", lane->ordered ? hex : NULL);
+    jsonw_str(json, "reason", lane->missing != MISSING_NOTHING ? missing_reason_name(lane->missing) : NULL);
+    jsonw_bool(json, "filtered", lane->filtered);
+    jsonw_bool(json, "unordered", lane->unordered_by_word);
+    jsonw_bool(json, "nondeterministic", script->nondeterministic);
+    if (script->breach != SCRIPT_BREACH_NONE)
+        jsonw_str(json, "breach", script_breach_name(script->breach));
+    if (*script->error)
+        jsonw_str(json, "error", script->error);
+    jsonw_object(json, "cost");
+    jsonw_int(json, "instructions", script->cost.instructions);
+    jsonw_int(json, "pattern_steps", script->cost.pattern_steps);
+    jsonw_uint(json, "memory_bytes", script->cost.memory_bytes);
+    jsonw_int(json, "time_ns", script->cost.time_ns);
+    jsonw_end_object(json);
+}

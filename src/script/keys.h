@@ -20,6 +20,7 @@
 #include "order/order.h"
 #include "util/arena.h"
 #include "util/bytes.h"
+#include "util/jsonw.h"
 #include "util/status.h"
 
 /* Of one call; memory is that of a state, over all calls. */
@@ -116,6 +117,11 @@ void scripts_probe(struct scripts *scripts, const struct key_spec *spec, const s
  * does. False, and a cost of nothing, when there is no script in it (then `scripts` may be NULL). */
 bool scripts_explain(struct scripts *scripts, const struct key_spec *key, const struct envelope *envelope,
                      struct arena *arena, bool probe, struct script_result *out);
+
+/* Members of the JSON object that is open: key, lane, reason, filtered, unordered, and what scripts used and
+ * said. */
+void scripts_write_found(const struct order_lane *lane, const struct script_result *script,
+                         struct jsonw *json);
 
 /* A verifier, function(hook, args...): true, or false and a reason (at most 64 bytes of [a-z0-9_]; anything
  * else is given as "failed"). An error, a breach or another type is false too, with the reason script_error,
