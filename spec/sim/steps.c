@@ -145,7 +145,7 @@ void step_outcome(struct world *world, size_t i, const struct sched_outcome *out
     }
     sink->last_timed_out = outcome->timed_out;
     run_over(world, i);
-    if (outcome->cls != SCHED_REFUSED && outcome->cls != SCHED_CONFIG)
+    if (outcome->cls != SCHED_REFUSED && outcome->cls != SCHED_CONFIG && !outcome->unsent)
         was_sent(world, row);
     sink->running++; /* others_due below counts this one as running, as before */
     sched_outcome(world->sched, world_now(world), run.run, outcome);
@@ -195,6 +195,8 @@ static void outcome(struct world *world, struct dice *dice)
     outcome_roll(world, world->runs.at[i].row, dice, &result);
     if (result.cls == SCHED_TRANSIENT && (result.timed_out || dice_chance(dice, 20)))
         letter_lost(world, &world->runs.at[i].letter, dice);
+    else
+        result.unsent = result.unreachable; /* nobody was there to take it */
     step_outcome(world, i, &result);
 }
 

@@ -32,6 +32,7 @@ struct outcome {
     bool cut_off;           /* ended because the process goes down: nobody answered, nothing is spent */
     bool timed_out;
     bool unreachable; /* connect, TLS or name failure, or a time-out: not an answer of the receiver */
+    bool unsent;      /* certainly no byte of the request left: the receiver can't have applied it */
     int64_t duration_us;
     char reason[128];      /* "" when ok; "HTTP 503", "connection refused by 10.0.0.1:80", ... */
     struct bytes response; /* the start of a failed answer's body, at most SINK_RESPONSE_KEPT bytes; absent

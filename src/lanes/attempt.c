@@ -159,7 +159,8 @@ static void attempt_end(struct lanes *lanes, struct flight *flight, struct list 
                                        .retry_after_ms = outcome->retry_after_ms,
                                        .too_many = outcome->http_status == 429,
                                        .timed_out = outcome->timed_out,
-                                       .unreachable = outcome->unreachable};
+                                       .unreachable = outcome->unreachable,
+                                       .unsent = outcome->unsent};
         sched_outcome(lanes->sched, lanes_now(), flight->run, &result);
     }
     tell_actions(lanes, cut_off ? NULL : flight, changes);

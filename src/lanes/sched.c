@@ -416,7 +416,8 @@ static void row_failed(struct sched *sched, struct lane *lane, const struct sche
                        const struct sched_outcome *outcome)
 {
     struct sched_sink *sink = lane->flow->sink;
-    lane_sent(sched, lane, run->seq); /* whatever it answered, if it did */
+    if (!outcome->unsent)
+        lane_sent(sched, lane, run->seq); /* whatever it answered, if it did */
     struct note *note = count_attempt(sched, lane, run);
     if (sink->retired) {
         bury_run(sched, lane, run, ON_DEAD_SKIP, sink->retired);

@@ -119,6 +119,7 @@ struct sched_outcome {
     bool too_many;          /* a 429: never counts for the breaker */
     bool timed_out;
     bool unreachable; /* connect, TLS, name or time-out: not an answer of the receiver */
+    bool unsent;      /* the receiver can't have seen it: nothing of its lane is late for it */
 };
 void sched_outcome(struct sched *sched, struct sched_time now, struct sched_run *run,
                    const struct sched_outcome *outcome);

@@ -511,6 +511,24 @@ static void a_dead_letter_is_late_when_a_higher_seq_was_sent(void **state)
     answer(start, SCHED_OK);
 }
 
+/* Nobody was there to take the higher one: the fence stands below both, and people are asked nothing. */
+static void a_dead_letter_is_not_late_when_the_higher_seq_never_left(void **state)
+{
+    (void)state;
+    put(lane('a'), 1);
+    put(lane('a'), 2);
+    answer(expect(1), SCHED_REFUSED);
+    struct sched_outcome nobody = {.cls = SCHED_TRANSIENT, .unreachable = true, .unsent = true};
+    sched_actions_done(sched);
+    sched_outcome(sched, now, expect(2).run, &nobody);
+    struct sched_place place = lane('a');
+    struct sched_again again = {.seq = 1, .received_ms = now.unix_ms, .dead = true};
+    assert_int_equal(sched_replay(sched, now, &place, &again), SCHED_DONE);
+    struct sched_start start = expect(1);
+    assert_false(start.late);
+    answer(start, SCHED_OK);
+}
+
 /* Hook 2 was in flight when the gateway was killed: it may have been applied, and nothing says so. */
 static void a_dead_letter_found_at_the_start_is_late_below_a_row_that_was_found(void **state)
 {
@@ -682,6 +700,7 @@ int main(void)
         PLAY(an_idle_lane_has_nothing_to_discard),
         PLAY(a_lane_goes_on_behind_a_skipped_row_when_that_is_on_the_disk),
         PLAY(a_dead_letter_is_late_when_a_higher_seq_was_sent),
+        PLAY(a_dead_letter_is_not_late_when_the_higher_seq_never_left),
         PLAY(a_dead_letter_found_at_the_start_is_late_below_a_row_that_was_found),
         PLAY(what_was_found_leaves_word_when_it_goes),
         PLAY(a_lane_goes_on_without_a_rekeyed_row_when_the_move_is_on_the_disk),

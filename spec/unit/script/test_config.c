@@ -189,7 +189,7 @@ static void what_other_rooms_find_is_reported_with_the_rest(void **ctx)
          true);
     static const char *const expected[] = {
         ":1: data_dir: must be a path, got 1",
-        ":4: sources.a.verify.secret: is too short",
+        ":4: sources.a.verify.secret[1]: is too short",
         ":5: sources.a.sinks.http.url: is judged with 10.0.0.0/8 and 0, proxy 0",
         ":6: sources.a.sinks.http.secret[2]: is too short",
     };

@@ -256,4 +256,7 @@ void http_outcome(const struct sink_options *options, CURL *easy, CURLcode code,
                                          : curl_easy_strerror(code));
         break;
     }
+    /* The second part: libcurl sends again by itself when a kept connection turns out to be dead. */
+    outcome->unsent =
+        code != CURLE_OK && phase_of(easy, seen) < PHASE_SEND && info_long(easy, CURLINFO_REQUEST_SIZE) == 0;
 }
