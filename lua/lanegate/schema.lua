@@ -316,7 +316,8 @@ schema.rows = {
     { name = "max_queue_bytes", type = "bytes", default = "256MiB", min = 1, max = TIB, public = true,
       doc = "Their bytes." },
     { name = "commit_timeout_ms", type = "ms", default = "15s", min = 100, max = DAY_MS, public = true,
-      doc = "When it is unknown for so long whether a batch is stored, its connections are closed without an answer." },
+      doc = "When it is unknown for so long whether a batch is stored, its connections are closed without an answer. A commit "
+        .. "under way for a third of it: `/ready` says `store`, and hooks are answered 503 `store_unavailable`." },
     { name = "retention_ms", type = "ms", default = "7d", min = 0, max = 100 * YEAR_MS, public = true,
       doc = "How long delivered hooks stay." },
     { name = "max_bytes", type = "bytes", min = 2 ^ 20, max = 1024 * TIB, public = true,

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 
 struct fault_file {
     sqlite3_file base;
@@ -71,6 +72,11 @@ static int fault_sync(sqlite3_file *file, int flags)
 {
     if (((struct fault_file *)file)->log && atomic_load(&current) == FAULT_LOG_SYNC)
         return give(SQLITE_IOERR_FSYNC);
+    bool hangs = ((struct fault_file *)file)->log && atomic_load(&current) == FAULT_LOG_HANG;
+    if (hangs)
+        give(SQLITE_OK);
+    while (hangs && atomic_load(&current) == FAULT_LOG_HANG)
+        usleep(1000);
     return real_of(file)->pMethods->xSync(real_of(file), flags);
 }
 

@@ -8,6 +8,7 @@ enum fault {
     FAULT_LOG_WRITE,      /* nothing reaches the log */
     FAULT_LOG_WRITE_HALF, /* the first half of each write does */
     FAULT_LOG_SYNC,       /* everything reaches the log; its sync says it failed */
+    FAULT_LOG_HANG,       /* its sync does not come back before another fault is set */
     FAULT_LOG_FULL,       /* no space left */
     FAULT_LOG_TIGHT,      /* no space left for more than 16 KiB */
 };

@@ -27,8 +27,11 @@ end
 
 function Gateway:launch()
   self.log_skip = #log_lines(self)
+  if self.log_pipe then
+    self.log_reader = process.spawn({ "cat", self.log_pipe }, self.log_path, self.dir .. "/out")
+  end
   self.pid = process.spawn({ process.binary(), "serve", "--config", self.config_path }, self.dir .. "/out",
-    self.log_path, self.env)
+    self.log_pipe or self.log_path, self.env)
   process.wait_for("the gateway to start", function()
     if not process.alive(self.pid) then
       error("the gateway ended at once:\n" .. (process.read_file(self.log_path) or ""), 0)
@@ -40,7 +43,8 @@ function Gateway:launch()
   return self
 end
 
--- options: config (text; "return {...}"), env (map), files (map of name to text, beside the config).
+-- options: config (text; "return {...}"), env (map), files (map of name to text, beside the config), log_pipe (true: the
+-- log goes through a pipe that the process `log_reader` reads).
 -- In the config, data_dir defaults to a folder beside it, and both listens should use port 0.
 function gateway.start(options)
   local dir = process.temp_dir()
@@ -53,6 +57,10 @@ function gateway.start(options)
     process.write_file(dir .. "/" .. name, text)
   end
   process.write_file(self.config_path, options.config)
+  if options.log_pipe then
+    self.log_pipe = dir .. "/pipe"
+    assert(os.execute("mkfifo " .. process.quote(self.log_pipe)) == 0)
+  end
   return self:launch()
 end
 

@@ -7,6 +7,9 @@
 #include "cli/config_file.h"
 #include "gateway/gateway.h"
 #include "util/log.h"
+#include "util/log_out.h"
+
+enum { LAST_LINES_MS = 1000 };
 
 static int run(int argc, char **argv)
 {
@@ -23,10 +26,13 @@ static int run(int argc, char **argv)
     if (code != CLI_OK)
         return code;
     log_setup(config->log_level, config->log_json);
+    if (!log_out_start())
+        log_event(LOG_WARN, "log_waits", LOG_STR("reason", "no thread for log lines"));
     struct buf faults = {0};
     struct error err = {{0}};
     enum status status = gateway_run(config, &faults, &err);
     config_unref(config);
+    log_out_drain(LAST_LINES_MS);
     code = status == STATUS_OK ? CLI_OK : faults.len ? CLI_BAD_CONFIG : CLI_FAILED;
     if (code == CLI_BAD_CONFIG)
         fputs(faults.at, stderr);

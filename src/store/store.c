@@ -10,6 +10,7 @@
 
 #include "store/store_priv.h"
 #include "util/check.h"
+#include "util/clock.h"
 
 static enum status sync_dir(const char *path, struct error *err)
 {
@@ -232,12 +233,24 @@ struct uuid store_epoch(const struct store *store)
     return store->epoch;
 }
 
+/* A disk that does not come back fails nothing, and the writer sits in a system call: only the clock tells.
+ */
+static bool hangs(const struct store *store)
+{
+    enum { PART_OF_TIMEOUT = 3, LEAST_MS = 100 };
+    int64_t since_us = atomic_load_explicit(&store->writing_since_us, memory_order_relaxed);
+    if (!since_us)
+        return false;
+    int64_t patience_ms = store->options.commit_timeout_ms / PART_OF_TIMEOUT;
+    return clock_mono_us() - since_us > (patience_ms < LEAST_MS ? LEAST_MS : patience_ms) * 1000;
+}
+
 enum status store_commit(struct store *store, struct store_hook *hook)
 {
     struct queue *queue = &store->queue;
     if (!atomic_load(&store->running))
         return STATUS_UNAVAILABLE;
-    if (atomic_load_explicit(&store->undecided, memory_order_relaxed))
+    if (atomic_load_explicit(&store->undecided, memory_order_relaxed) || hangs(store))
         return STATUS_UNAVAILABLE;
     if (atomic_load_explicit(&store->disk_full, memory_order_relaxed))
         return STATUS_DISK_FULL;
@@ -280,14 +293,14 @@ void store_set_backlog_full(struct store *store, bool full)
 
 bool store_writes(const struct store *store)
 {
-    return !atomic_load(&store->undecided) && !atomic_load(&store->failing);
+    return !atomic_load(&store->undecided) && !atomic_load(&store->failing) && !hangs(store);
 }
 
 bool store_available(const struct store *store)
 {
     return atomic_load(&store->running) && !atomic_load(&store->draining) &&
            !atomic_load(&store->undecided) && !atomic_load(&store->failing) &&
-           !atomic_load(&store->disk_full);
+           !atomic_load(&store->disk_full) && !hangs(store);
 }
 
 enum status store_sink_id(struct store *store, const char *source, const char *sink, uint32_t *id,
@@ -353,5 +366,6 @@ void store_stats(struct store *store, struct store_stats *out)
         .backlog_full = atomic_load(&store->backlog_full),
         .draining = atomic_load(&store->draining),
         .undecided = atomic_load(&store->undecided),
+        .hung = hangs(store),
     };
 }

@@ -129,8 +129,8 @@ const char *store_tenant_name(const struct store *store, uint32_t id);
 bool store_tenant_find(const struct store *store, struct bytes name, uint32_t *id);
 
 /* Any thread, never blocks. OK: done() will be called. Else the hook was not taken: FULL (max_queue,
- * max_queue_bytes), BACKLOG_FULL, DLQ_FULL, PEN_FULL, DISK_FULL, UNAVAILABLE (a commit is undecided),
- * DRAINING. */
+ * max_queue_bytes), BACKLOG_FULL, DLQ_FULL, PEN_FULL, DISK_FULL, UNAVAILABLE (a commit is undecided,
+ * or hangs), DRAINING. */
 enum status store_commit(struct store *store, struct store_hook *hook);
 
 /* The gate for ingest that lanes holds: true makes store_commit say BACKLOG_FULL. Any thread. */
@@ -138,8 +138,8 @@ void store_set_backlog_full(struct store *store, bool full);
 
 /* Ready for a hook right now? Any thread. */
 bool store_available(const struct store *store);
-/* False while the last write failed or is undecided: outcomes would pile up. A full disk still takes them.
- * Any thread. */
+/* False while the last write failed, is undecided or hangs: outcomes would pile up. A full disk still takes
+ * them. Any thread. */
 bool store_writes(const struct store *store);
 
 enum row_state {
@@ -460,6 +460,7 @@ struct store_stats {
     int64_t disk_bytes, free_bytes, log_bytes;
     uint64_t queued, queued_bytes;
     bool available, disk_full, backlog_full, draining, undecided;
+    bool hung; /* a transaction does not come to an end: commit_timeout_ms / 3, 100 ms at least */
 };
 /* Cheap: no scan. Any thread. */
 void store_stats(struct store *store, struct store_stats *out);

@@ -591,6 +591,7 @@ struct store {
     atomic_bool running, draining, undecided, backlog_full, disk_full;
     atomic_bool
         failing; /* the last transaction was rolled back; the writer tries by itself until one is not */
+    atomic_int_least64_t writing_since_us; /* a transaction is under way since then (monotonic); 0: none */
     atomic_uint_least64_t next_seq, hooks, dead;
     atomic_int_least64_t disk_bytes, free_bytes, log_bytes;
 

@@ -297,8 +297,10 @@ static bool turn(struct store *store)
     if (scrub_due_us(store) <= now_us)
         scrub_turn(store);
     if (!list_empty(&writer->waiting) || due <= now_us) {
+        atomic_store(&store->writing_since_us, now_us);
         checkpoint_finish(store);
         commit(store);
+        atomic_store(&store->writing_since_us, 0);
     } else if (drained(store)) {
         return false;
     } else if (draining) {

@@ -3,10 +3,10 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "util/clock.h"
 #include "util/jsonw.h"
+#include "util/log_out.h"
 
 static _Atomic int least_level = LOG_INFO;
 static _Atomic bool as_json = true;
@@ -82,21 +82,25 @@ static void line_text(struct buf *line, const char *ts, enum log_level level, co
     }
 }
 
+void log_line(struct buf *line, enum log_level level, const char *event, const struct log_field *fields,
+              size_t n)
+{
+    char ts[32];
+    timestamp(ts);
+    (as_json ? line_json : line_text)(line, ts, level, event, fields, n);
+    buf_putc(line, '\n');
+}
+
 void log_write(enum log_level level, const char *event, const struct log_field *fields, size_t n)
 {
     if ((int)level < least_level)
         return;
-    char ts[32];
-    timestamp(ts);
     struct buf line = {.max = 64 << 10};
-    (as_json ? line_json : line_text)(&line, ts, level, event, fields, n);
-    buf_putc(&line, '\n');
+    log_line(&line, level, event, fields, n);
     if (line.overflow) { /* half an object is no use to anybody: the event alone, which says so */
         buf_clear(&line);
-        (as_json ? line_json : line_text)(&line, ts, level, event, &LOG_BOOL("cut", true), 1);
-        buf_putc(&line, '\n');
+        log_line(&line, level, event, &LOG_BOOL("cut", true), 1);
     }
-    ssize_t written = write(STDERR_FILENO, line.at, line.len);
-    (void)written; /* nowhere left to say so */
+    log_out(buf_bytes(&line));
     buf_free(&line);
 }

@@ -1,5 +1,5 @@
-/* One event a line on stderr, JSON or text. Any thread; a line is one write. Never give it a secret or a
- * body.
+/* One event a line on stderr, JSON or text. Any thread; a line is one write (log_out.h: nobody waits for
+ * whoever reads them). Never give it a secret or a body.
  *
  *     log_event(LOG_WARN, "sink_slow", LOG_STR("sink", name), LOG_INT("ms", ms));
  */
@@ -37,5 +37,10 @@ bool log_level_parse(const char *text, enum log_level *level); /* debug info war
 
 /* Event names are snake_case constants. A cap of 64 KiB a line. */
 void log_write(enum log_level level, const char *event, const struct log_field *fields, size_t n);
+
+struct buf;
+/* The line alone, behind what `line` has. */
+void log_line(struct buf *line, enum log_level level, const char *event, const struct log_field *fields,
+              size_t n);
 
 #endif

@@ -170,6 +170,35 @@ static void past_its_timeout_nobody_knows(void **state)
     rig_hook_free(rig);
 }
 
+/* A disk that does not come back fails nothing: only the clock says so. */
+static void a_sync_that_hangs_makes_it_unavailable(void **state)
+{
+    (void)state;
+    store_close(store);
+    options.commit_timeout_ms = 300; /* a third of it is patience */
+    store = rig_start(&options);
+    struct rig_hook *rig = rig_hook_new(10), *other = rig_hook_new(10);
+    rig_hook_row(rig, sink, NULL);
+    fault_vfs_set(FAULT_LOG_HANG);
+    assert_int_equal(store_commit(store, &rig->hook), STATUS_OK);
+    assert_true(RIG_WAIT(fault_vfs_count() == 1));
+    assert_true(RIG_WAIT(!store_available(store)));
+    assert_false(store_writes(store));
+    assert_int_equal(store_commit(store, &other->hook), STATUS_UNAVAILABLE);
+    struct store_stats stats;
+    store_stats(store, &stats);
+    assert_true(stats.hung && !stats.available && !stats.undecided);
+    assert_int_equal(__atomic_load_n(&rig->done, __ATOMIC_ACQUIRE), 0);
+
+    fault_vfs_set(FAULT_NONE);
+    assert_true(rig_wait_done(rig));
+    assert_int_equal(rig->status, STATUS_OK); /* it was slow, and it was done */
+    assert_true(RIG_WAIT(store_available(store)));
+    assert_int_equal(rig_commit(store, other), STATUS_OK);
+    rig_hook_free(rig);
+    rig_hook_free(other);
+}
+
 static bool take_state(void *ctx, const struct store_row_view *row)
 {
     *(enum row_state *)ctx = row->state;
@@ -302,6 +331,7 @@ int main(void)
         FRESH(a_full_disk),
         FRESH(a_crash_while_undecided_may_bring_the_hook_back),
         FRESH(past_its_timeout_nobody_knows),
+        FRESH(a_sync_that_hangs_makes_it_unavailable),
         FRESH(outcomes_of_a_failed_commit_are_written_again),
         FRESH(hooks_that_wait_behind_a_failed_commit_are_refused),
         FRESH(a_stop_while_undecided_ends),

@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "util/log.h"
+#include "util/log_out.h"
 
 /* What is written to stderr meanwhile goes to a file. */
 static int kept_stderr;
@@ -169,6 +170,63 @@ static void text_lines_are_for_eyes(void **state)
     free(text);
 }
 
+static int full_pipe[2];
+
+/* Everything that comes before `end` does, as text; free() it. */
+static char *read_until(const char *end)
+{
+    size_t len = 0, size = 8 << 20;
+    char *text = calloc(1, size);
+    while (!strstr(text + (len > 4096 ? len - 4096 : 0), end)) {
+        ssize_t n = read(full_pipe[0], text + len, size - 1 - len > 2048 ? 2048 : size - 1 - len);
+        assert_true(n > 0);
+        len += (size_t)n;
+    }
+    return text;
+}
+
+/* This call would not come back if it waited. What is lost is counted, and told when somebody reads again. */
+static void a_pipe_that_nobody_reads_stops_nobody(void **state)
+{
+    (void)state;
+    enum { LINES = 20000 };
+    log_setup(LOG_INFO, true);
+    assert_int_equal(pipe(full_pipe), 0);
+    kept_stderr = dup(STDERR_FILENO);
+    dup2(full_pipe[1], STDERR_FILENO);
+    assert_true(log_out_start());
+    for (int i = 0; i < LINES; i++)
+        log_event(LOG_INFO, "line", LOG_INT("number", i),
+                  LOG_STR("filling", "0123456789012345678901234567890"));
+    assert_false(log_out_drain(0));
+
+    char *text = read_until("log_lines_dropped");
+    assert_true(log_out_drain(10000));
+    log_event(LOG_INFO, "again");
+    char *later = read_until("\"again\"");
+    dup2(kept_stderr, STDERR_FILENO);
+    close(kept_stderr);
+    long long dropped = -1;
+    int came = 0;
+    char *all = malloc(strlen(text) + strlen(later) + 1), *rest = NULL;
+    strcat(strcpy(all, text), later);
+    for (char *at = strtok_r(all, "\n", &rest); at; at = strtok_r(NULL, "\n", &rest)) {
+        json_t *line = json_loads(at, 0, NULL);
+        if (!line)
+            fail_msg("not a line: %s", at);
+        if (strcmp(field(line, "event"), "line") == 0)
+            assert_int_equal(json_integer_value(json_object_get(line, "number")), came++);
+        else if (strcmp(field(line, "event"), "log_lines_dropped") == 0)
+            dropped = json_integer_value(json_object_get(line, "lines"));
+        json_decref(line);
+    }
+    assert_true(dropped > 0);
+    assert_int_equal(came + dropped, LINES);
+    free(all);
+    free(text);
+    free(later);
+}
+
 static void level_names(void **state)
 {
     (void)state;
@@ -189,6 +247,7 @@ int main(void)
         cmocka_unit_test(below_the_level_nothing_is_written),
         cmocka_unit_test(text_lines_are_for_eyes),
         cmocka_unit_test(level_names),
+        cmocka_unit_test(a_pipe_that_nobody_reads_stops_nobody), /* the last: the thread stays */
     };
     return cmocka_run_group_tests_name("util: log", tests, NULL, NULL);
 }
