@@ -12,7 +12,7 @@
 ---@field content_type string?
 ---@field received_at number unix milliseconds
 ---@field remote_ip string
----@field verified boolean did its signature pass?
+---@field verified boolean did its signature pass? False while a verifier is asked.
 ---@field body string the exact bytes
 local Hook = {}
 

@@ -7,6 +7,7 @@
 --   { kind = "first", items = { key, key } }
 --   filter: { header = NAME } or { path = { ... } }, with match = { globs }
 
+local env = require "lanegate.env"
 local report = require "lanegate.report"
 local tree = require "lanegate.tree"
 local types = require "lanegate.types"
@@ -75,13 +76,16 @@ local function json_path(check, value, place)
   return check:value({ type = "json_path" }, value, place)
 end
 
--- The arguments of a Lua key: any tree of plain values. `left`: how many more there may be.
+-- What a function in Lua is given beside the hook.
+types.plain = { expects = "a plain value", is_text = true, read = function(check, value, row, place)
+  if type(value) == "string" or type(value) == "number" or type(value) == "boolean" then return value end
+  return check.faults:must(place, types.expects(row), value) or nil
+end }
+
+-- Any tree of plain values. `left`: how many more there may be.
 local function plain_tree(check, value, place, depth, left)
   left.count = left.count - 1
-  if type(value) ~= "table" then
-    if type(value) == "string" or type(value) == "number" or type(value) == "boolean" then return value end
-    return check.faults:must(place, "a plain value", value) or nil
-  end
+  if type(value) ~= "table" or env.is_mark(value) then return check:value({ type = "plain" }, value, place) end
   if depth > ARGS_DEPTH_MAX then return check.faults:add(place, "is nested too deep") or nil end
   local out = tree.looks_like_list(value) and tree.list() or {}
   for _, key in ipairs(tree.sorted_keys(value)) do
@@ -91,31 +95,53 @@ local function plain_tree(check, value, place, depth, left)
   return out
 end
 
-local function lua_key(check, value, place)
-  local at = { module = report.member(place, "lua"), call = report.member(place, "call"),
-               args = report.member(place, "args") }
-  local module, call, args = value.lua, value.call, value.args
-  if module == nil then -- the short form
-    at = { module = report.member(place, 1), call = report.member(place, 2), args = report.member(place, 3) }
-    module, call, args = value[1], value[2], value[3]
-  end
-  local good = true
-  if type(module) ~= "string" or not module:find("^[%a_][%w_]*[%w_.]*$") then
-    good = check.faults:must(at.module, 'the name of a module, such as "keys.shop"', module)
-  end
-  if type(call) ~= "string" or not call:find("^[%a_][%w_]*$") then
-    good = check.faults:must(at.call, "the name of a function of the module", call)
-  end
-  if args ~= nil and not tree.looks_like_list(args) then
-    good = check.faults:must(at.args, "a list of arguments", args)
-  end
-  if not good then return nil end
+types.script_args = { expects = "a list of arguments", read = function(check, value, row, place)
+  if not tree.looks_like_list(value) then return check.faults:must(place, types.expects(row), value) or nil end
   local left = { count = ARGS_MAX + 1 }
-  args = plain_tree(check, args or {}, at.args, 0, left)
+  local args = plain_tree(check, value, place, 0, left)
   if left.count <= 0 then
-    return check.faults:add(at.args, ("holds too many values, at most %d are allowed"):format(ARGS_MAX)) or nil
+    return check.faults:add(place, ("holds too many values, at most %d are allowed"):format(ARGS_MAX)) or nil
   end
-  return { kind = "script", module = module, call = call, args = args }
+  return args
+end }
+
+local function holds_blank(value)
+  if type(value) ~= "table" then return type(value) == "string" and not value:find("%S") end
+  for _, item in pairs(value) do
+    if holds_blank(item) then return true end
+  end
+  return false
+end
+
+-- The same with secrets among them: never shown, and never blank, since a blank secret verifies nothing.
+types.secret_args = { expects = types.script_args.expects, read = function(check, value, row, place)
+  if not tree.looks_like_list(value) then
+    return check.faults:add(place, ("must be %s, got %s"):format(types.expects(row), report.show_kind(value))) or nil
+  end
+  local args = types.script_args.read(check, value, row, place)
+  if args and holds_blank(args) then
+    return check.faults:add(place, "must be a list of arguments; a text in it is empty or blank") or nil
+  end
+  return args
+end }
+
+local function name_type(expects, pattern)
+  return { expects = expects, read = function(check, value, row, place)
+    if type(value) == "string" and value:find(pattern) then return value end
+    return check.faults:must(place, types.expects(row), value) or nil
+  end }
+end
+types.script_module = name_type('the name of a module, such as "keys.shop"', "^[%a_][%w_]*[%w_.]*$")
+types.script_function = name_type("the name of a function of the module", "^[%a_][%w_]*$")
+
+local function lua_key(check, value, place)
+  local names = value.lua ~= nil and { "lua", "call", "args" } or { 1, 2, 3 } -- the short form
+  local function read(number, kind)
+    return types[kind].read(check, value[names[number]], { type = kind }, report.member(place, names[number]))
+  end
+  local module, call = read(1, "script_module"), read(2, "script_function")
+  local args = value[names[3]] == nil and tree.list() or read(3, "script_args")
+  return module and call and args and { kind = "script", module = module, call = call, args = args }
 end
 
 local read = {}

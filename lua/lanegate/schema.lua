@@ -150,7 +150,14 @@ schema.schemes = {
     secret("The password.")),
   mtls = rows_of({ name = "fingerprint", type = "fingerprints", required = true, public = true,
     doc = "SHA-256 of the client's certificate, 64 hex digits, with colons or without. A list while rotating." }),
-  lua = { later = true },
+  lua = { rows = {
+    { name = "lua", type = "script_module", required = true, public = true,
+      doc = 'A module under `scripts.path`, such as `"verify.hubspot"`.' },
+    { name = "call", type = "script_function", required = true, public = true,
+      doc = "A function of it: `function(hook, ...)` gives `true`, or `false` and a reason." },
+    { name = "args", type = "secret_args", default = {},
+      doc = "A list of what the function is given after the hook, secrets for instance. Never shown." },
+  } },
 }
 
 local sink = {

@@ -244,6 +244,9 @@ static int verify_file(const struct config *config, const char *source, const ch
         found->envelope = read_request(path);
     if (found->envelope) {
         found->envelope->client_cert = bytes_str(client_cert);
+        found->envelope->source = bytes_str(found->source->name);
+        found->envelope->tenant = bytes_str(found->source->tenant);
+        found->envelope->received_at_ms = now_ms; /* a function in Lua has no other clock */
         judge(config, found);
         if (json)
             print_json(found);

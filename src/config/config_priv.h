@@ -34,6 +34,9 @@ const struct filter_spec *config_filter(const struct value *tree, struct arena *
 /* scripts.c: opens the set when the first key needs it, and makes `key` callable. False after a fault. */
 bool config_add_script(struct loading *loading, const struct key_spec *key, const char *path);
 
+/* verifiers.c: of a source, out of its `verify`; a fault where it can't be. */
+void config_make_verifier(struct loading *loading, struct config_source *source, const struct value *verify);
+
 /* values.c: lists of a tree as arrays in the arena. */
 const char *const *config_strings(const struct value *list, struct arena *arena); /* NULL-terminated */
 const struct bytes *config_texts(const struct value *list, struct arena *arena);

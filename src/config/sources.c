@@ -149,17 +149,6 @@ static void fill_sinks(struct loading *loading, struct config_source *source, co
     source->sink_count = list->len;
 }
 
-static void make_verifier(struct loading *loading, struct config_source *source, const struct value *tree)
-{
-    struct error err;
-    if (loading->mode != CONFIG_SERVE ||
-        verifier_new(value_get(tree, "verify"), NULL, &source->verifier, &err) == STATUS_OK)
-        return;
-    char path[128];
-    snprintf(path, sizeof path, "sources.%s.verify", source->name);
-    config_fault(loading, path, err.text);
-}
-
 /* False after a fault. */
 static bool add_scripts(struct loading *loading, const struct config_source *source)
 {
@@ -229,7 +218,7 @@ static void fill_source(struct loading *loading, const struct value *tree, struc
     source->dedupe = config_key(value_get(dedupe, "key"), loading->config->arena);
     source->dedupe_ttl_ms = value_int(dedupe, "ttl_ms", 0);
     fill_sinks(loading, source, tree);
-    make_verifier(loading, source, tree);
+    config_make_verifier(loading, source, value_get(tree, "verify"));
     make_plan(loading, source);
 }
 

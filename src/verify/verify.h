@@ -12,7 +12,7 @@
 struct verifier;
 
 /* How a function in Lua decides, without this room seeing Lua (scheme `lua`). Called on the thread that
- * verifies. */
+ * verifies, any number of them at once. */
 enum verify_verdict {
     VERDICT_GENUINE,
     VERDICT_REFUSED, /* `reason` holds what the function said */
@@ -20,15 +20,14 @@ enum verify_verdict {
 };
 enum { VERIFY_REASON_MAX = 128 };
 struct verify_engine {
-    void *ctx;
-    enum verify_verdict (*call)(void *ctx, const char *module, const char *function, const struct value *args,
-                                const struct envelope *envelope, char reason[VERIFY_REASON_MAX]);
+    void *ctx; /* knows the function that the options name, and its arguments; outlives the verifier */
+    enum verify_verdict (*call)(void *ctx, const struct envelope *envelope, char reason[VERIFY_REASON_MAX]);
 };
 
 /* From the `verify` table of a source, already checked in shape by the configuration's schema: { type =
- * "...", ... }; `options` is borrowed for the verifier's life. `engine` may be NULL: then a function in Lua
- * refuses everything. INVALID with a sentence when an option is not usable; the sentence begins with the
- * option's name and never holds a secret. */
+ * "...", ... }; `options` is borrowed for the verifier's life. `engine` is copied, and may be NULL: then a
+ * function in Lua refuses everything. INVALID with a sentence when an option is not usable; the sentence
+ * begins with the option's name and never holds a secret. */
 enum status verifier_new(const struct value *options, const struct verify_engine *engine,
                          struct verifier **out, struct error *err);
 void verifier_free(struct verifier *verifier); /* wipes the secrets; NULL is fine */

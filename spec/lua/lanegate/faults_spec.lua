@@ -246,7 +246,7 @@ describe("a source", function()
     '7: sources.shop.sinks.d.ordering_key: reads the header "content-type"' .. REPLAY,
   })
   says("may store no header at all", "return { sources = { a = { store_headers = {}, sinks = { { type = 'log' } } } } }", {})
-  local SCHEMES = 'must be "basic", "bearer", "discord", "ecdsa", "ed25519", "github", "gitlab", "hmac", "linear", "mtls", '
+  local SCHEMES = 'must be "basic", "bearer", "discord", "ecdsa", "ed25519", "github", "gitlab", "hmac", "linear", "lua", "mtls", '
     .. '"none", "paddle", "rsa", "sendgrid", "shopify", "slack", "square", "standard_webhooks", "stripe", "svix", "twilio" or '
     .. '"zoom"'
   says("names a scheme of verification",

@@ -7,30 +7,20 @@
 #include "verify/verify_priv.h"
 
 struct key {
-    const char *module, *function; /* borrowed from the options, as are args */
-    const struct value *args;      /* a list, or NULL */
     struct verify_engine engine;
-    bool has_engine;
 };
 
 static enum status lua_open(const struct value *options, const struct recipe *facts,
                             const struct verify_engine *engine, void **out, struct error *err)
 {
     (void)facts;
-    const struct value *args = value_get(options, "args");
+    if (!value_str(options, "lua", NULL) || !value_str(options, "call", NULL))
+        return error_set(err, STATUS_INVALID, "lua: must name a module, and call a function of it");
     struct key *key = mem_zalloc(sizeof *key);
-    key->module = value_str(options, "lua", NULL);
-    key->function = value_str(options, "call", NULL);
-    key->args = args->kind == VALUE_LIST ? args : NULL;
-    if (engine) {
+    if (engine)
         key->engine = *engine;
-        key->has_engine = true;
-    }
     *out = key;
-    if (key->module && key->function)
-        return STATUS_OK;
-    free(key);
-    return error_set(err, STATUS_INVALID, "lua: must name a module, and call a function of it");
+    return STATUS_OK;
 }
 
 static void lua_close(void *key)
@@ -43,9 +33,8 @@ static struct verify_result lua_check(const void *opaque, const struct attempt *
     const struct key *key = opaque;
     char *said = attempt->trace->said;
     enum verify_verdict verdict = VERDICT_FAILED;
-    if (key->has_engine)
-        verdict =
-            key->engine.call(key->engine.ctx, key->module, key->function, key->args, attempt->envelope, said);
+    if (key->engine.call)
+        verdict = key->engine.call(key->engine.ctx, attempt->envelope, said);
     for (char *c = said; *c; c++) /* it goes to a screen or a log */
         if (*c < ' ' || *c > '~')
             *c = '?';
