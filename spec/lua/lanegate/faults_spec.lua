@@ -246,9 +246,9 @@ describe("a source", function()
     '7: sources.shop.sinks.d.ordering_key: reads the header "content-type"' .. REPLAY,
   })
   says("may store no header at all", "return { sources = { a = { store_headers = {}, sinks = { { type = 'log' } } } } }", {})
-  local SCHEMES = 'must be "basic", "bearer", "discord", "ecdsa", "ed25519", "github", "gitlab", "hmac", "linear", "lua", "mtls", '
-    .. '"none", "paddle", "rsa", "sendgrid", "shopify", "slack", "square", "standard_webhooks", "stripe", "svix", "twilio" or '
-    .. '"zoom"'
+  local SCHEMES = 'must be "basic", "bearer", "discord", "ecdsa", "ed25519", "github", "gitlab", "hmac", "linear", "lua", '
+    .. '"mtls", "none", "paddle", "rsa", "sendgrid", "shopify", "slack", "square", "standard_webhooks", "stripe", "svix", '
+    .. '"twilio" or "zoom"'
   says("names a scheme of verification",
     "return { sources = { a = { verify = { type = 'strpe' }, sinks = { { type = 'log' } } },\n"
     .. "b = { verify = { secret = 'x' }, sinks = { { type = 'log' } } },\n"

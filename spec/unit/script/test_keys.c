@@ -185,7 +185,7 @@ static void an_answer_that_differs_between_states_is_found(void **ctx)
     scripts_try(f->scripts, &used, f->envelope, f->arena, &result);
     scripts_probe(f->scripts, &used, f->envelope, f->arena, &result);
     assert_true(result.nondeterministic);
-    assert_non_null(strstr(result.error, "gave \"1\" in a fresh state, and in a used one \"2\""));
+    assert_non_null(strstr(result.error, "gave \"1\" in a fresh state, and in a used one \"3\""));
     scripts_probe(f->scripts, &once, f->envelope, f->arena, &result);
     assert_true(result.nondeterministic);
     assert_non_null(strstr(result.error, "no key (script_type)"));
