@@ -13,6 +13,12 @@ end
 describe("lanegate init", function()
   teardown(process.kill_all)
 
+  it("takes no empty name for the root of everything", function()
+    local code, _, err = lanegate("init", "--source", "stripe", "")
+    assert.equal(2, code)
+    assert.truthy(err:find("is empty", 1, true), err)
+  end)
+
   for _, provider in ipairs { "stripe", "github", "shopify" } do
     it("makes a folder for " .. provider .. " that works at once", function()
       local dir = process.temp_dir()

@@ -250,6 +250,8 @@ static int run(int argc, char **argv)
         return code;
     if (!count)
         folder = ".";
+    if (!*folder)
+        return cli_usage(&verb_init, "the folder's name is empty; \".\" is here");
     for (size_t i = 0; source && i < PROVIDER_COUNT; i++)
         if (strcmp(providers[i].name, source) == 0)
             return make(&providers[i], folder);
