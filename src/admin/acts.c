@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "admin/admin_priv.h"
+#include "order/order.h"
 #include "util/buf.h"
 #include "util/check.h"
 
@@ -22,6 +23,10 @@ static void refuse(struct ask *ask, enum lanes_answer answer, const char *what)
     case LANES_IN_FLIGHT:
         ask_refuse_with(ask, 409, "in_flight", "expected",
                         "no attempt to be running; try again when it ended");
+        return;
+    case LANES_FULL:
+        ask_refuse_with(ask, 409, "too_many_paused", "expected",
+                        "fewer paused lanes; resume some, or pause the sink");
         return;
     case LANES_BUSY:
     case LANES_DRAINING:
@@ -67,7 +72,10 @@ static void audit_lane(struct ask *ask, const char *what, const struct lane_view
     struct named named = {.ask = ask, .with_hook = with_hook};
     if (before->head_seq)
         store_row_of(ask->admin->reader, before->head_seq, before->sink, name_lane, &named);
-    if (!named.name.len) { /* an empty lane has no hook to tell its key */
+    if (!named.name.len && ask->query.sink.at) {
+        buf_putf(&named.name, "%.*s/%.*s/", BYTES_ARG(ask->query.source), BYTES_ARG(ask->query.sink));
+        percent_encode(&named.name, ask->query.key);
+    } else if (!named.name.len) { /* an empty lane has no hook to tell its key */
         buf_putb(&named.name, ask->parts[0]);
         buf_putc(&named.name, '/');
         buf_putb(&named.name, ask->parts[1]);
@@ -100,6 +108,29 @@ bool ask_lane(struct ask *ask, struct lanes_lane *lane)
     return false;
 }
 
+/* What nothing is known of is found by name alone: the address hides source and sink in a hash. False when
+ * the name is another lane's, and that was refused. */
+static bool lane_by_name(struct ask *ask, struct lanes_lane *lane)
+{
+    const struct query *query = &ask->query;
+    if (!query->source.at && !query->sink.at && !query->key.at)
+        return true;
+    struct bytes key = query->key.len ? order_key_stamp(query->key, ask->arena) : BYTES_NONE;
+    struct lane_id id = lane_id_of(query->source, query->sink, key);
+    if (memcmp(id.bytes, lane->lane, sizeof lane->lane) != 0) {
+        ask_refuse_filter(ask, &(struct query_fault){"bad_filter", BYTES("source, sink, key"),
+                                                     "those of the lane in the path, or none"});
+        return false;
+    }
+    for (size_t i = 0; i < ask->rules->sink_count; i++) {
+        const struct admin_sink *sink = &ask->rules->sinks[i];
+        if (sink->ordered && bytes_eq(query->source, bytes_str(sink->source)) &&
+            bytes_eq(query->sink, bytes_str(sink->name)))
+            lane->sink = sink->id;
+    }
+    return true;
+}
+
 static void write_status(struct ask *ask, enum lanes_answer answer)
 {
     jsonw_str(&ask->json, "status", answer == LANES_NOTHING ? "unchanged" : "done");
@@ -110,7 +141,7 @@ static void act_on_lane(struct ask *ask, enum lanes_lane_act act, const char *wh
     struct lanes *lanes = ask->admin->options.lanes;
     struct lanes_lane lane;
     uint64_t expect_head;
-    if (!ask_lane(ask, &lane) || !expected_head(ask, &expect_head))
+    if (!ask_lane(ask, &lane) || !lane_by_name(ask, &lane) || !expected_head(ask, &expect_head))
         return;
     struct lane_view before = {.head_seq = 0}, after = {.depth = 0};
     uint64_t head;
@@ -129,7 +160,10 @@ static void act_on_lane(struct ask *ask, enum lanes_lane_act act, const char *wh
     write_status(ask, answer);
     jsonw_bytes(w, "tenant", ask->parts[0]);
     ask_lane_id(ask, "lane", lane.lane);
-    jsonw_str(w, "state", rows ? lane_state_name(after.state) : NULL);
+    jsonw_str(w, "state",
+              rows                      ? lane_state_name(after.state)
+              : act == LANES_LANE_PAUSE ? lane_state_name(LANE_STATE_PAUSED)
+                                        : NULL);
     jsonw_uint(w, "depth", after.depth);
     jsonw_end_object(w);
 }

@@ -42,6 +42,7 @@ struct job {
     enum act act;
     struct store_dead_filter filter; /* with the cursor */
     uint64_t matched, done;
+    uint64_t orphans;    /* not replayed: configuration does not name their sink any more */
     const char *stopped; /* why there is more to do; NULL: the call was long enough, or there is none */
     bool end;
     struct batch *batch;
@@ -94,6 +95,7 @@ static void count_answers(struct job *job)
             job->done++;
             given_up = true;
         }
+        job->orphans += orphan && job->act == REPLAY;
         job->done += batch->answers[i] == LANES_DONE;
         if (given_up && job->ask->query.forget)
             store_forget_key(options->store, batch->rows[i].seq);
@@ -209,6 +211,8 @@ static void write_done(struct job *job)
     jsonw_object(w, NULL);
     jsonw_uint(w, "matched", job->matched);
     jsonw_uint(w, "done", job->done);
+    if (job->act == REPLAY)
+        jsonw_uint(w, "sink_gone", job->orphans);
     jsonw_str(w, "stopped", job->stopped);
     ask_next_cursor(
         job->ask, CURSOR_DEAD,

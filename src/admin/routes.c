@@ -13,6 +13,7 @@ enum {
     OPERATE = ADMIN_SCOPE_OPERATE,
     CONFIG = ADMIN_SCOPE_CONFIG,
 
+    LANE_PAUSE = QUERY_REASON | QUERY_SOURCE | QUERY_SINK | QUERY_KEY,
     LANES_FILTERS = QUERY_TENANT | QUERY_SOURCE | QUERY_SINK | QUERY_KEY | QUERY_LANE_STATE | QUERY_SORT |
                     QUERY_LIMIT | QUERY_LANES_CURSOR,
     HOOKS_FILTERS = QUERY_TENANT | QUERY_SOURCE | QUERY_SINCE | QUERY_UNTIL | QUERY_DEDUPE_KEY |
@@ -40,7 +41,7 @@ static const struct route routes[] = {
     {"GET", "/v1/sinks",                READ,    0,             get_sinks},
     {"GET", "/v1/lanes",                READ,    LANES_FILTERS, get_lanes},
     {"GET", "/v1/lanes/{tenant}/{lane}", READ,   0,             get_lane},
-    {"POST", "/v1/lanes/{tenant}/{lane}/pause",  OPERATE, QUERY_REASON, post_lane_pause},
+    {"POST", "/v1/lanes/{tenant}/{lane}/pause",  OPERATE, LANE_PAUSE,   post_lane_pause},
     {"POST", "/v1/lanes/{tenant}/{lane}/resume", OPERATE, QUERY_REASON, post_lane_resume},
     {"POST", "/v1/lanes/{tenant}/{lane}/retry",  OPERATE, HEAD_ACT,     post_lane_retry},
     {"POST", "/v1/lanes/{tenant}/{lane}/skip",   OPERATE, HEAD_ACT,     post_lane_skip},

@@ -97,7 +97,7 @@ struct act {
     const char *reason;
     bool all, forget, dry_run, yes, json;
     struct buf path; /* with the filters */
-    int64_t matched, done;
+    int64_t matched, done, sink_gone;
 };
 
 static int count_first(struct act *act, struct client *client, json_t **sum)
@@ -142,6 +142,7 @@ static int do_some(struct act *act, struct client *client, char **cursor)
         return code;
     act->matched += show_int(answer, "matched");
     act->done += show_int(answer, "done");
+    act->sink_gone += show_int(answer, "sink_gone");
     const char *next = show_text(answer, "next_cursor"), *stopped = show_text(answer, "stopped");
     if (*stopped) {
         fprintf(stderr, "the gateway stopped (%s); the same command goes on later\n", stopped);
@@ -156,13 +157,26 @@ static int do_some(struct act *act, struct client *client, char **cursor)
 static void say_done(const struct act *act)
 {
     if (act->json) {
-        json_t *sum =
-            json_pack("{s:I, s:I}", "matched", (json_int_t)act->matched, "done", (json_int_t)act->done);
+        json_t *sum = json_pack("{s:I, s:I, s:I}", "matched", (json_int_t)act->matched, "done",
+                                (json_int_t)act->done, "sink_gone", (json_int_t)act->sink_gone);
         show_json(sum);
         json_decref(sum);
         return;
     }
     printf("%s %" PRId64 " of %" PRId64 " dead letters\n", act->past, act->done, act->matched);
+}
+
+/* They stay as they are: nobody knows where they should go now. */
+static void say_sink_gone(const struct act *act)
+{
+    fprintf(stderr,
+            "%" PRId64
+            " of them belong to a sink that the configuration does not name any more (lanegate dlq "
+            "list says which).\n"
+            "  to deliver them:   put the sink back, or give its heir was = \"the old name\"; reload; replay "
+            "again\n"
+            "  to give them up:   lanegate dlq discard SOURCE/SINK\n",
+            act->sink_gone);
 }
 
 static int do_all(struct act *act, struct client *client)
@@ -174,7 +188,9 @@ static int do_all(struct act *act, struct client *client)
     while (code == CLI_OK && cursor);
     if (code == CLI_OK || act->matched > 0)
         say_done(act);
-    return code;
+    if (act->sink_gone > 0)
+        say_sink_gone(act);
+    return code == CLI_OK && act->sink_gone > 0 ? CLI_FAILED : code;
 }
 
 static int count_and_do(struct act *act, struct client *client)

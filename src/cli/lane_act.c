@@ -215,6 +215,11 @@ int lane_act(int argc, char **argv)
         expect_head = expect_head ? expect_head : seen;
     }
     buf_putf(&path, "/%s", act);
+    if (strcmp(act, "pause") == 0) { /* by name too: before its first hook only a name says where it is */
+        client_query(&path, "source", bytes_str(name.source));
+        client_query(&path, "sink", bytes_str(name.sink));
+        client_query(&path, "key", buf_bytes(&name.key));
+    }
     client_query(&path, "expect_head", bytes_str(expect_head));
     if (code == CLI_OK)
         code = act_post(&verb_lanes, &where, &path, reason, json, &answer);

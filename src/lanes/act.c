@@ -79,6 +79,8 @@ static enum lanes_answer answer_of(enum sched_answer answer)
         return LANES_IN_FLIGHT;
     case SCHED_NOTHING:
         return LANES_NOTHING;
+    case SCHED_FULL:
+        return LANES_FULL;
     }
     UNREACHABLE();
 }
@@ -123,8 +125,14 @@ static enum sched_answer act_on_lane(struct lanes *lanes, const struct lane_comm
 static void do_lane_act(struct lanes *lanes, struct command *command)
 {
     struct lane_command *ask = LIST_OWNER(command, struct lane_command, command);
+    const struct lanes_lane *lane = ask->lane;
     struct sched_place place;
-    ask->answer = find_lane(lanes, ask->lane, &place) ? act_on_lane(lanes, ask, &place) : SCHED_NOT_FOUND;
+    bool found = find_lane(lanes, lane, &place);
+    if (!found && ask->act == LANES_LANE_PAUSE && lanes_sink_entry(lanes, lane->sink)) {
+        place_in(&place, lane->sink, lane->tenant, true, lane->lane);
+        found = true;
+    }
+    ask->answer = found ? act_on_lane(lanes, ask, &place) : SCHED_NOT_FOUND;
 }
 
 enum lanes_answer lanes_lane_act(struct lanes *lanes, const struct lanes_lane *lane, enum lanes_lane_act act,

@@ -11,6 +11,7 @@
 static void lane_stop(struct sched *sched, struct lane *lane, int64_t since_unix_ms)
 {
     struct lane_extra *extra = lane_extra(sched, lane);
+    sched->paused_count += !extra->paused;
     extra->paused = true;
     extra->paused_ms = sched->now.mono_ms;
     extra->paused_unix_ms = since_unix_ms;
@@ -30,10 +31,12 @@ enum sched_answer sched_lane_pause(struct sched *sched, struct sched_time now,
 {
     sched->now = now;
     struct lane *lane = lane_of(sched, place, 0);
-    if (!lane)
-        return SCHED_NOT_FOUND;
-    if (lane->extra && lane->extra->paused)
+    if (lane && lane->extra && lane->extra->paused)
         return SCHED_NOTHING;
+    if (!lane && (!place->ordered || sched->paused_count >= SCHED_PAUSED_MOST))
+        return place->ordered ? SCHED_FULL : SCHED_NOT_FOUND;
+    if (!lane)
+        lane = lane_make(sched, flow_of(sched, place->sink, place->tenant), true, place->lane);
     lane_leave(sched, lane);
     lane_stop(sched, lane, now.unix_ms);
     lane_settle(sched, lane);
@@ -66,6 +69,7 @@ enum sched_answer sched_lane_resume(struct sched *sched, struct sched_time now,
     lane_leave(sched, lane);
     struct lane_extra *extra = lane->extra;
     extra->paused = false;
+    sched->paused_count--;
     /* The sink's own stopped time is on its clock already: only the rest of the pause is added. */
     int64_t stopped_ms = sink_stopped(sched, lane->flow->sink) - extra->stopped_base_ms;
     int64_t waived_ms = now.mono_ms - extra->paused_ms - stopped_ms;

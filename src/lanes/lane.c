@@ -87,6 +87,7 @@ static void lane_forget(struct sched *sched, struct lane *lane)
     while (lane->notes)
         note_drop(sched, lane->notes);
     if (lane->extra) {
+        sched->paused_count -= lane->extra->paused;
         list_remove(&lane->extra->node);
         sched->bytes -= sizeof *lane->extra + 8;
     }

@@ -122,6 +122,7 @@ enum lanes_answer lanes_refresh(struct lanes *lanes);
     X(HEAD_CHANGED, "head_changed") /* `expect_head` is another one by now */                                \
     X(IN_FLIGHT, "in_flight")       /* its attempt runs */                                                   \
     X(NOTHING, "nothing")           /* it is so already */                                                   \
+    X(FULL, "too_many_paused")      /* lanes of which nothing is known are paused up to a bound */           \
     X(BUSY, "busy")                 /* not reached in time: nothing was done, nor will be */                 \
     X(DRAINING, "draining")         /* the process goes down: nothing was done */
 
@@ -137,7 +138,8 @@ enum {
     LANES_ROWS_MAX = 1000,       /* rows in one call */
 };
 
-/* The address of a lane. Its id says the sink already: LANES_SINK_ANY finds it. */
+/* The address of a lane. Its id says the sink already: LANES_SINK_ANY finds it, if anything is known of it.
+ * Who names the sink can pause a lane that has had no hook yet. */
 enum { LANES_SINK_ANY = UINT32_MAX };
 struct lanes_lane {
     uint32_t sink, tenant;

@@ -193,9 +193,13 @@ enum sched_answer {
     SCHED_HEAD_CHANGED, /* `expect_head` is another one by now */
     SCHED_IN_FLIGHT,    /* its attempt runs */
     SCHED_NOTHING,      /* it is so already */
+    SCHED_FULL,         /* too many lanes are paused: SCHED_PAUSED_MOST */
 };
 
-/* `expect_head` 0: any. */
+/* Lanes of which nothing else is known stay in memory as long as they are paused: a bound on those. */
+enum { SCHED_PAUSED_MOST = 10000 };
+
+/* `expect_head` 0: any. Pausing makes a lane that nothing is known of; its sink must be known. */
 enum sched_answer sched_lane_pause(struct sched *sched, struct sched_time now,
                                    const struct sched_place *place);
 enum sched_answer sched_lane_resume(struct sched *sched, struct sched_time now,

@@ -216,7 +216,7 @@ struct sched {
     struct list ring;    /* tenants that have a flow which may start */
     struct list probing; /* sinks that want a probe */
     struct list idle;    /* empty lanes, longest first */
-    size_t idle_count;
+    size_t idle_count, paused_count; /* lanes */
     struct heap timers;
     unsigned running;
     unsigned share;             /* slots that every sink can have, whatever the others hold */

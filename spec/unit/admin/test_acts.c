@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include "house.h"
+#include "order/order.h"
+#include "util/arena.h"
 
 static struct house house;
 static char ids[3][UUID_TEXT];
@@ -133,6 +135,31 @@ static void rekey_counts_first_and_then_moves(void **state)
     house_wait_total(&house, "/v1/lanes?sink=gone&source=demo&key=x", 1);
 }
 
+/* At three in the morning: the next hook of that customer must not go out, and there is none yet. */
+static void a_lane_is_paused_before_its_first_hook(void **state)
+{
+    (void)state;
+    char path[128], hex[2 * LANE_ID_SIZE + 1], id[UUID_TEXT];
+    struct arena *arena = arena_new(256);
+    struct lane_id new_one = lane_id_of(BYTES("demo"), BYTES("gone"), order_key_stamp(BYTES("c"), arena));
+    hex_encode(new_one.bytes, sizeof new_one.bytes, hex);
+    arena_free(arena);
+    snprintf(path, sizeof path, "/v1/lanes/default/%s", hex);
+    expect(404, "what", "lane", path, "/pause"); /* of whom? */
+    expect(404, "what", "lane", path, "/resume");
+    expect(200, "state", "paused", path, "/pause?source=demo&sink=gone&key=c&reason=test");
+    expect(200, "status", "unchanged", path, "/pause?source=demo&sink=gone&key=c");
+    json_t *audit = house_get(&house, "/v1/audit?what=lane.pause");
+    const json_t *line = json_array_get(json_object_get(audit, "lines"), 0);
+    assert_string_equal(json_string_value(json_object_get(line, "target")), "demo/gone/c");
+    json_decref(audit);
+
+    house_take(&house, BYTES("c"), BYTES("c"), id);
+    house_wait_total(&house, "/v1/lanes?sink=gone&state=paused", 1);
+    expect(200, "status", "done", path, "/resume");
+    house_wait_total(&house, "/v1/lanes?sink=gone&state=paused", 0);
+}
+
 static void what_is_not_there_is_said(void **state)
 {
     (void)state;
@@ -140,6 +167,7 @@ static void what_is_not_there_is_said(void **state)
     expect(404, "what", "lane", "/v1/lanes/nobody/00000000000000000000000000000000", "/pause");
     expect(404, "what", "lane", "/v1/lanes/default/00000000000000000000000000000000", "/pause");
     expect(404, "what", "lane", "/v1/lanes/default/zz", "/pause");
+    expect(400, "error", "bad_filter", lane, "/pause?source=demo&sink=gone&key=another");
     expect(400, "filter", "for", "/v1/sinks/demo/gone", "/resume?for=1h");
     expect(400, "filter", "for", "/v1/sinks/demo/gone", "/pause?for=0");
 }
@@ -151,6 +179,7 @@ int main(void)
         cmocka_unit_test(an_act_is_held_to_the_head_that_was_seen),
         cmocka_unit_test(a_sink_is_paused_for_a_while),
         cmocka_unit_test(rekey_counts_first_and_then_moves),
+        cmocka_unit_test(a_lane_is_paused_before_its_first_hook),
         cmocka_unit_test(what_is_not_there_is_said),
     };
     return cmocka_run_group_tests(tests, move_in, move_out);

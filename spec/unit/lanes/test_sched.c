@@ -495,6 +495,25 @@ static void a_lane_goes_on_behind_a_skipped_row_when_that_is_on_the_disk(void **
     answer(other, SCHED_OK);
 }
 
+static void a_lane_is_paused_before_its_first_hook_and_such_lanes_are_bounded(void **state)
+{
+    (void)state;
+    struct sched_place a = lane('a'), other = a;
+    assert_int_equal(sched_lane_pause(sched, now, &a), SCHED_DONE);
+    for (uint32_t i = 1; i < SCHED_PAUSED_MOST; i++) {
+        memcpy(other.lane, &i, sizeof i);
+        assert_int_equal(sched_lane_pause(sched, now, &other), SCHED_DONE);
+    }
+    struct sched_place last = lane('z');
+    assert_int_equal(sched_lane_pause(sched, now, &last), SCHED_FULL);
+    put(a, 1);
+    expect_none();
+    assert_int_equal(sched_lane_resume(sched, now, &other), SCHED_DONE);
+    assert_int_equal(sched_lane_pause(sched, now, &last), SCHED_DONE);
+    assert_int_equal(sched_lane_resume(sched, now, &a), SCHED_DONE);
+    answer(expect(1), SCHED_OK);
+}
+
 /* What became of a higher seq that was sent is not known: it may have been applied. */
 static void a_dead_letter_is_late_when_a_higher_seq_was_sent(void **state)
 {
@@ -699,6 +718,7 @@ int main(void)
         PLAY(a_restart_finds_everything_due_and_knows_what_was_spent),
         PLAY(an_idle_lane_has_nothing_to_discard),
         PLAY(a_lane_goes_on_behind_a_skipped_row_when_that_is_on_the_disk),
+        PLAY(a_lane_is_paused_before_its_first_hook_and_such_lanes_are_bounded),
         PLAY(a_dead_letter_is_late_when_a_higher_seq_was_sent),
         PLAY(a_dead_letter_is_not_late_when_the_higher_seq_never_left),
         PLAY(a_dead_letter_found_at_the_start_is_late_below_a_row_that_was_found),
