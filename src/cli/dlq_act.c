@@ -157,8 +157,10 @@ static int do_some(struct act *act, struct client *client, char **cursor)
 static void say_done(const struct act *act)
 {
     if (act->json) {
-        json_t *sum = json_pack("{s:I, s:I, s:I}", "matched", (json_int_t)act->matched, "done",
-                                (json_int_t)act->done, "sink_gone", (json_int_t)act->sink_gone);
+        json_t *sum =
+            json_pack("{s:I, s:I}", "matched", (json_int_t)act->matched, "done", (json_int_t)act->done);
+        if (act->sink_gone > 0)
+            json_object_set_new(sum, "sink_gone", json_integer(act->sink_gone));
         show_json(sum);
         json_decref(sum);
         return;

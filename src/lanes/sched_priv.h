@@ -212,10 +212,10 @@ struct sched {
     VEC(struct tenant *) tenants;   /* by id */
     struct table table;
     VEC(struct slab_slot) slabs;
-    VEC(uint32_t) room;  /* slots that can take a lane */
-    struct list ring;    /* tenants that have a flow which may start */
-    struct list probing; /* sinks that want a probe */
-    struct list idle;    /* empty lanes, longest first */
+    VEC(uint32_t) room;              /* slots that can take a lane */
+    struct list ring;                /* tenants that have a flow which may start */
+    struct list probing;             /* sinks that want a probe */
+    struct list idle;                /* empty lanes, longest first */
     size_t idle_count, paused_count; /* lanes */
     struct heap timers;
     unsigned running;
