@@ -21,11 +21,12 @@ local may_see = {
   deliver = "envelope metrics",
   ingest = "envelope json metrics events http verify order store",
   lanes = "envelope metrics events store deliver",
+  replay = "envelope json metrics order store deliver lanes",
   script = "envelope json metrics order",
   config = "envelope json metrics http verify order store deliver lanes script",
-  admin = "envelope json metrics events http order store deliver lanes",
-  gateway = "envelope json metrics events http verify order store deliver ingest lanes script config admin",
-  cli = "envelope json metrics http verify order store deliver lanes script config gateway",
+  admin = "envelope json metrics events http order store deliver lanes replay",
+  gateway = "envelope json metrics events http verify order store deliver ingest lanes replay script config admin",
+  cli = "envelope json metrics http verify order store deliver lanes replay script config gateway",
   testing = "envelope json metrics http verify order store deliver lanes script config",
 }
 

@@ -11,6 +11,20 @@ static uint32_t identity(const struct world *world, uint32_t row)
 
 /* ---- starts ---- */
 
+/* Rule 9: from the first row that a job made in a lane until its last is done, nothing newer goes. */
+static void judge_job(const struct world *world, const struct row *row)
+{
+    const struct job *job = &world->job;
+    if (job->rows.len == 0 || job->next == 0 || row->lane != job->lane)
+        return;
+    for (size_t i = 0; i < job->rows.len; i++) {
+        uint64_t seq = world->rows.at[job->rows.at[i]].seq;
+        if (seq < row->seq && !job_row_is_done(world, i))
+            sim_fail(world, "seq %lu started although seq %lu of a replay of its lane is not done", row->seq,
+                     seq);
+    }
+}
+
 static void judge_order(struct world *world, const struct row *row, uint32_t index,
                         const struct sched_start *start)
 {
@@ -27,6 +41,9 @@ static void judge_order(struct world *world, const struct row *row, uint32_t ind
         sim_fail(world, "seq %lu started before the end of its predecessor was synced", row->seq);
     if (row->seq > lane->frontier)
         sim_fail(world, "seq %lu started although its lane is rewound to %lu", row->seq, lane->frontier);
+    judge_job(world, row);
+    if (start->replay != row->job)
+        sim_fail(world, "seq %lu goes out as of job %u, it is of %u", row->seq, start->replay, row->job);
     bool late = row->live.late || lane->sent > row->seq;
     if (start->late && !late)
         sim_fail(world, "seq %lu is called late, but nothing above it was sent", row->seq);

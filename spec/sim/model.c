@@ -186,3 +186,18 @@ void keep(struct kept *kept, const struct sched_action *action)
                           .waived_ms = action->waived_ms,
                           .at_ms = action->at_ms};
 }
+
+bool job_row_is_done(const struct world *world, size_t i)
+{
+    const struct row *row = &world->rows.at[world->job.rows.at[i]];
+    bool owed = row->live.state == SCHED_ROW_PENDING || row->live.state == SCHED_ROW_HELD;
+    return (i < world->job.next && !owed) || row->lane != world->job.lane; /* somebody rekeyed it */
+}
+
+bool job_is_done(const struct world *world)
+{
+    for (size_t i = 0; i < world->job.rows.len; i++)
+        if (!job_row_is_done(world, i))
+            return false;
+    return true;
+}

@@ -36,6 +36,7 @@ struct row {
     uint32_t lane, durable_lane; /* NO_LANE: unordered */
     struct kept live, durable;
     bool running, by_receiver, tried_here;
+    uint32_t job;             /* of a replay that made it; 0: none */
     bool poison;              /* its receiver always says 500 */
     bool applied, rekeyed;    /* what the receiver did of it; it was in another lane once */
     int64_t due_ms, first_ms; /* monotonic, of this life */
@@ -90,10 +91,11 @@ struct sink_model {
     unsigned overtaken[TENANTS];
 };
 
-/* A rewind under way. */
+/* A replay job at one lane, durable as the store keeps it: rows up to `next` were made, each in one
+ * transaction with that number. */
 struct job {
     uint32_t lane;
-    VEC(uint32_t) rows;
+    VEC(uint32_t) rows; /* ascending in seq */
     size_t next;
 };
 
@@ -135,6 +137,8 @@ uint32_t lane_of_place(const struct sched_place *place);
 uint32_t lane_index(uint32_t tenant, uint32_t sink, uint32_t key);
 void model_add(struct world *world, uint32_t row); /* it is owed: into its lane */
 void model_remove(struct world *world, uint32_t row);
+bool job_row_is_done(const struct world *world, size_t i); /* made, and delivered or given up */
+bool job_is_done(const struct world *world);
 bool lane_is_due(const struct world *world, const struct lane_model *lane);
 bool row_is_due(const struct world *world, const struct row *row);
 bool others_due(struct world *world, uint32_t sink, uint32_t row);

@@ -336,6 +336,7 @@ static void row_act(struct world *world, struct dice *dice)
     tell(world, "replay", row->seq, row->sink);
     struct sched_again again = {
         .seq = row->seq, .received_ms = row->received_ms, .dead = dead, .late = row->live.late};
+    row->job = 0;
     if (sched_replay(world->sched, world_now(world), &place, &again) != SCHED_DONE)
         sim_fail(world, "a replay of seq %lu was turned down", row->seq);
     if (row->lane == NO_LANE) { /* the same hook may count for the breaker again */
@@ -389,8 +390,8 @@ static void rekey(struct world *world, struct dice *dice)
     model_add(world, index);
 }
 
-/* A job replays what was delivered: begin with the hooks of one lane, then a few steps, then the end. */
-static void rewind_begin(struct world *world, struct dice *dice)
+/* A job replays what was delivered in one lane: chosen at its beginning, then made row by row. */
+static void job_begin(struct world *world, struct dice *dice)
 {
     struct job *job = &world->job;
     job->lane = dice_below(dice, LANES);
@@ -400,41 +401,71 @@ static void rewind_begin(struct world *world, struct dice *dice)
         if (row->lane == job->lane && row->live.state == SCHED_ROW_DONE && dice_chance(dice, 30))
             VEC_PUSH(&job->rows, i);
     }
-    if (job->rows.len == 0)
-        return;
-    tell(world, "rewind", job->lane, job->rows.len);
-    struct sched_place place;
-    place_of_lane(job->lane, &place);
-    world->lanes[job->lane].frontier = 0;
-    sched_rewind(world->sched, world_now(world), &place, 0);
+    tell(world, "job", job->lane, job->rows.len);
 }
 
-static void rewind_step(struct world *world, struct dice *dice)
+/* It is done, or somebody cancels it. */
+static void job_end(struct world *world)
+{
+    struct job *job = &world->job;
+    struct sched_place place;
+    place_of_lane(job->lane, &place);
+    tell(world, "job ends", job->lane, job->rows.len - job->next);
+    world->lanes[job->lane].frontier = UINT64_MAX;
+    world->lanes[job->lane].overtaken = 0;
+    sched_rewind(world->sched, world_now(world), &place, UINT64_MAX);
+    job->rows.len = job->next = 0;
+}
+
+/* The next row is owed in the store; with what was said before, for all of it goes one way. */
+static struct row *job_store(struct world *world)
+{
+    struct job *job = &world->job;
+    struct row *row = &world->rows.at[job->rows.at[job->next++]];
+    world_sync(world, SIZE_MAX);
+    if (row->live.state != SCHED_ROW_DONE || row->lane != job->lane)
+        return row; /* owed anyway */
+    row->job = 1;
+    row->durable = (struct kept){.state = SCHED_ROW_PENDING, .late = row->live.late};
+    return row;
+}
+
+static void job_make(struct world *world, const struct row *row)
+{
+    const struct job *job = &world->job;
+    struct lane_model *lane = &world->lanes[job->lane];
+    struct sched_place place;
+    struct sched_again again = {
+        .seq = row->seq, .received_ms = row->received_ms, .late = row->live.late, .job = 1};
+    place_of_lane(job->lane, &place);
+    tell(world, "job makes", job->lane, row->seq);
+    bool makes = row->live.state == SCHED_ROW_DONE && row->lane == job->lane;
+    if (makes && sched_replay(world->sched, world_now(world), &place, &again) != SCHED_DONE)
+        sim_fail(world, "a job's seq %lu was turned down", row->seq);
+    /* Behind the last one, the lowest unfinished row is enough. */
+    lane->frontier = job->next < job->rows.len ? row->seq : UINT64_MAX;
+    lane->overtaken = 0;
+    sched_rewind(world->sched, world_now(world), &place, lane->frontier);
+}
+
+static void job_step(struct world *world, struct dice *dice)
 {
     struct job *job = &world->job;
     if (job->rows.len == 0) {
-        rewind_begin(world, dice);
+        job_begin(world, dice);
         return;
     }
-    struct sched_place place;
-    place_of_lane(job->lane, &place);
-    struct lane_model *lane = &world->lanes[job->lane];
-    lane->overtaken = 0;
-    if (job->next == job->rows.len) {
-        tell(world, "rewind ends", job->lane, 0);
-        job->rows.len = 0;
-        lane->frontier = UINT64_MAX;
-    } else {
-        struct row *row = &world->rows.at[job->rows.at[job->next++]];
-        tell(world, "rewind to", job->lane, row->seq);
-        struct sched_again again = {
-            .seq = row->seq, .received_ms = row->received_ms, .late = row->live.late, .job = 1};
-        bool done = row->live.state == SCHED_ROW_DONE && row->lane == job->lane;
-        if (done && sched_replay(world->sched, world_now(world), &place, &again) != SCHED_DONE)
-            sim_fail(world, "a rewind to seq %lu was turned down", row->seq);
-        lane->frontier = row->seq;
+    if (job_is_done(world) || dice_chance(dice, 3)) {
+        job_end(world);
+        return;
     }
-    sched_rewind(world->sched, world_now(world), &place, lane->frontier);
+    if (job->next == job->rows.len)
+        return;
+    const struct row *row = job_store(world);
+    if (dice_chance(dice, 10))
+        world_restart(world, dice); /* killed before the scheduler heard of it */
+    else
+        job_make(world, row);
 }
 
 /* ---- the table ---- */
@@ -484,7 +515,7 @@ static const struct {
     void (*act)(struct world *world, struct dice *dice);
 } steps[] = {
     {278, commit},   {330, some_outcomes}, {180, time_passes}, {3, clock_jumps}, {20, mood_swings},
-    {20, lane_act},  {12, sink_act},       {25, row_act},      {15, rekey},      {15, rewind_step},
+    {20, lane_act},  {12, sink_act},       {25, row_act},      {15, rekey},      {15, job_step},
     {60, sync_some}, {4, restart},         {6, reload},        {30, lands},      {2, retire},
 };
 

@@ -139,6 +139,7 @@ static void row_restore(struct world *world, uint32_t index)
                                        : row->live.state == SCHED_ROW_HELD  ? OWED_HELD
                                                                             : OWED_DEAD,
                               .late = row->live.late,
+                              .job = row->job,
                               .attempts = row->live.attempts,
                               .first_attempt_ms = row->live.first_attempt_ms,
                               .waived_ms = row->live.waived_ms,
@@ -152,6 +153,19 @@ static void row_restore(struct world *world, uint32_t index)
         world->lanes[row->lane].dead++;
 }
 
+/* A lane of which a job has made rows, and has more to make, is rewound before anything is found in it. */
+static void job_restore(struct world *world)
+{
+    const struct job *job = &world->job;
+    if (job->next == 0 || job->next == job->rows.len)
+        return;
+    struct lane_model *lane = &world->lanes[job->lane];
+    struct sched_place place;
+    place_of_lane(job->lane, &place);
+    lane->frontier = world->rows.at[job->rows.at[job->next - 1]].seq;
+    sched_rewind(world->sched, world_now(world), &place, lane->frontier);
+}
+
 /* Everything that was not synced never happened; what ran may have arrived, or not. */
 void world_restart(struct world *world, struct dice *dice)
 {
@@ -162,7 +176,6 @@ void world_restart(struct world *world, struct dice *dice)
     VEC_EACH (run, &world->runs)
         letter_lost(world, &run->letter, dice);
     world->runs.len = 0;
-    world->job.rows.len = world->job.next = 0;
     sched_free(world->sched);
     world->mono_ms = 1 + dice_below(dice, 1000000);
     world->sched = sched_make(world);
@@ -191,6 +204,7 @@ void world_restart(struct world *world, struct dice *dice)
         sched_sink_set(world->sched, world_now(world), id, &sink->policy);
         sched_sink_restore(world->sched, world_now(world), id, &sink->record, &sink->durable_pause);
     }
+    job_restore(world);
     for (uint32_t i = 0; i < world->rows.len; i++)
         row_restore(world, i);
     for (uint32_t i = 0; i < LANES; i++) {
@@ -212,7 +226,7 @@ static void everyone_is_well(struct world *world)
         place_of_lane(world->job.lane, &place);
         sched_rewind(world->sched, world_now(world), &place, UINT64_MAX);
         world->lanes[world->job.lane].frontier = UINT64_MAX;
-        world->job.rows.len = 0;
+        world->job.rows.len = world->job.next = 0;
     }
     for (uint32_t i = 0; i < LANES; i++) {
         struct sched_place place;

@@ -117,7 +117,7 @@ static bool who_asks(struct ask *ask)
     return false;
 }
 
-static bool filters_are_fine(struct ask *ask, unsigned allowed)
+static bool filters_are_fine(struct ask *ask, uint64_t allowed)
 {
     struct query_fault fault;
     struct bytes method = ask->request->method;

@@ -18,6 +18,7 @@
 
 struct order_lane; /* order/order.h */
 struct jsonw;      /* util/jsonw.h */
+struct replays;    /* replay/replay.h */
 
 struct admin_token {
     struct bytes hash; /* SHA-256 of the token, 32 bytes */
@@ -89,6 +90,7 @@ struct admin_reload {
 struct admin_options {
     struct store *store;
     struct lanes *lanes;
+    struct replays *replays;
     struct metrics *metrics;
     struct events *events; /* for GET /v1/events */
     struct admin_rules rules;

@@ -122,5 +122,9 @@ void get_penned(struct ask *ask);
 void get_penned_body(struct ask *ask);
 void post_pen_release(struct ask *ask);
 void post_pen_discard(struct ask *ask);
+void post_replay(struct ask *ask);
+void get_replays(struct ask *ask);
+void get_replay(struct ask *ask);
+void patch_replay(struct ask *ask);
 
 #endif

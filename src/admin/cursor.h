@@ -13,7 +13,8 @@ enum cursor_kind {
     CURSOR_HOOKS = 'h',
     CURSOR_DEAD = 'd',
     CURSOR_AUDIT = 'a',
-    CURSOR_PEN = 'q'
+    CURSOR_PEN = 'q',
+    CURSOR_REPLAYS = 'r'
 };
 
 enum { CURSOR_SIZE = 1 + 8 + 4, CURSOR_TEXT = 2 * CURSOR_SIZE + 1 };

@@ -243,7 +243,7 @@ static void run(struct job *job)
 static bool is_bounded(struct ask *ask)
 {
     enum { NO_FILTERS = QUERY_REASON | QUERY_DRY_RUN | QUERY_ALL | QUERY_FORGET | QUERY_DEAD_CURSOR };
-    if (ask->query.all || ask->query.dry_run || (ask->query.given & ~(unsigned)NO_FILTERS))
+    if (ask->query.all || ask->query.dry_run || (ask->query.given & ~(uint64_t)NO_FILTERS))
         return true;
     ask_refuse_filter(ask, &(struct query_fault){"bad_filter", BYTES("all"),
                                                  "true where no filter is: every dead letter is meant"});

@@ -139,7 +139,7 @@ struct tally {
 static bool is_bounded(struct ask *ask)
 {
     enum { NO_FILTERS = QUERY_REASON | QUERY_DRY_RUN | QUERY_ALL | QUERY_PEN_CURSOR };
-    if (ask->query.all || ask->query.dry_run || (ask->query.given & ~(unsigned)NO_FILTERS))
+    if (ask->query.all || ask->query.dry_run || (ask->query.given & ~(uint64_t)NO_FILTERS))
         return true;
     ask_refuse_filter(ask, &(struct query_fault){"bad_filter", BYTES("all"),
                                                  "true where no filter is: all of the quarantine is meant"});

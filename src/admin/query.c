@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "admin/moment.h"
+#include "replay/replay.h"
 #include "store/store.h"
 #include "util/buf.h"
 #include "util/jsonw.h"
@@ -116,6 +117,32 @@ static bool parse_expect_head(struct query *query, struct bytes value)
 static bool parse_for(struct query *query, struct bytes value)
 {
     return units_parse_ms(value, &query->for_ms) && query->for_ms > 0 && query->for_ms <= QUERY_FOR_MAX_MS;
+}
+
+static bool parse_rate(struct query *query, struct bytes value)
+{
+    return units_parse_u63(value, &query->rate) && query->rate >= 1 && query->rate <= REPLAY_RATE_MAX;
+}
+
+static bool parse_max_lag(struct query *query, struct bytes value)
+{
+    return units_parse_ms(value, &query->max_lag_ms) && query->max_lag_ms > 0 &&
+           query->max_lag_ms <= QUERY_FOR_MAX_MS;
+}
+
+static bool parse_replay_state(struct query *query, struct bytes value)
+{
+    for (int state = REPLAY_RUNNING; state <= REPLAY_CANCELLED; state++)
+        if (bytes_eq(value, bytes_str(replay_state_name((enum replay_state)state)))) {
+            query->replay_state = state;
+            return true;
+        }
+    return false;
+}
+
+static bool parse_replays_cursor(struct query *query, struct bytes value)
+{
+    return cursor_parse(CURSOR_REPLAYS, value, &query->cursor);
 }
 
 static bool parse_hook(struct query *query, struct bytes value)
@@ -240,7 +267,7 @@ static bool parse_raw(struct query *query, struct bytes value)
 
 static const struct param {
     const char *name;
-    unsigned bit;
+    uint64_t bit;
     const char *expected;
     bool (*parse)(struct query *query, struct bytes value);
 } params[] = {
@@ -255,6 +282,10 @@ static const struct param {
     {"until", QUERY_UNTIL, A_MOMENT, parse_until},
     {"state", QUERY_LANE_STATE, "one of:" LANE_STATES(STATE_WORD), parse_lane_state},
     {"state", QUERY_ROW_STATE, "one of: pending done dead held discarded", parse_row_state},
+    {"state", QUERY_REPLAY_STATE, "one of: running paused done cancelled", parse_replay_state},
+    {"rate", QUERY_RATE, "hooks a second: a whole number from 1 to 100000", parse_rate},
+    {"max_lag", QUERY_MAX_LAG, "a duration such as 30s, a year at most", parse_max_lag},
+    {"cursor", QUERY_REPLAYS_CURSOR, A_CURSOR, parse_replays_cursor},
     {"sort", QUERY_SORT, "one of: age depth", parse_sort},
     {"limit", QUERY_LIMIT, "a whole number from 1 to 1000", parse_limit},
     {"cursor", QUERY_LANES_CURSOR, A_CURSOR, parse_lanes_cursor},
@@ -278,7 +309,7 @@ static const struct param {
 };
 enum { PARAM_COUNT = sizeof params / sizeof params[0] };
 
-static const struct param *find(struct bytes name, unsigned allowed)
+static const struct param *find(struct bytes name, uint64_t allowed)
 {
     for (size_t i = 0; i < PARAM_COUNT; i++)
         if ((params[i].bit & allowed) && bytes_eq(name, bytes_str(params[i].name)))
@@ -300,7 +331,7 @@ static bool decode(struct bytes text, struct arena *arena, struct bytes *out)
     return good;
 }
 
-static const char *names_of(unsigned allowed, struct arena *arena)
+static const char *names_of(uint64_t allowed, struct arena *arena)
 {
     struct buf names = {0};
     for (size_t i = 0; i < PARAM_COUNT; i++)
@@ -320,7 +351,7 @@ static bool refuse(struct query_fault *fault, const char *code, struct bytes fil
 }
 
 /* One "name=value". */
-static bool take(struct bytes pair, unsigned allowed, struct arena *arena, struct query *out,
+static bool take(struct bytes pair, uint64_t allowed, struct arena *arena, struct query *out,
                  struct query_fault *fault)
 {
     const char *equals = memchr(pair.at, '=', pair.len);
@@ -341,10 +372,11 @@ static bool take(struct bytes pair, unsigned allowed, struct arena *arena, struc
     return true;
 }
 
-bool query_parse(struct bytes text, unsigned allowed, struct arena *arena, struct query *out,
+bool query_parse(struct bytes text, uint64_t allowed, struct arena *arena, struct query *out,
                  struct query_fault *fault)
 {
-    *out = (struct query){.lane_state = -1, .row_state = -1, .limit = QUERY_LIMIT_DEFAULT};
+    *out =
+        (struct query){.lane_state = -1, .row_state = -1, .replay_state = -1, .limit = QUERY_LIMIT_DEFAULT};
     while (text.len) {
         const char *amp = memchr(text.at, '&', text.len);
         size_t len = amp ? (size_t)(amp - text.at) : text.len;
@@ -378,7 +410,7 @@ static bool text_of(const json_t *value, struct arena *arena, struct bytes *text
     }
 }
 
-static bool take_member(const char *name, const json_t *value, unsigned allowed, struct arena *arena,
+static bool take_member(const char *name, const json_t *value, uint64_t allowed, struct arena *arena,
                         struct query *query, struct query_fault *fault)
 {
     struct bytes member = arena_copy(arena, bytes_str(name)), text;
@@ -393,7 +425,7 @@ static bool take_member(const char *name, const json_t *value, unsigned allowed,
     return true;
 }
 
-bool query_parse_body(struct bytes body, unsigned allowed, struct arena *arena, struct query *query,
+bool query_parse_body(struct bytes body, uint64_t allowed, struct arena *arena, struct query *query,
                       struct query_fault *fault)
 {
     if (bytes_trim(body).len == 0)

@@ -45,6 +45,10 @@ enum {
     QUERY_EVENT = 1 << 28, /* kinds of events, joined by commas */
     QUERY_AFTER = 1 << 29, /* the id of an event */
     QUERY_RAW = 1 << 30,   /* a raw HTTP request */
+    QUERY_RATE = 1LL << 34,
+    QUERY_MAX_LAG = 1LL << 31,
+    QUERY_REPLAY_STATE = 1LL << 32, /* "state" of a replay */
+    QUERY_REPLAYS_CURSOR = 1LL << 33,
 };
 
 enum { QUERY_LIMIT_DEFAULT = 100, QUERY_LIMIT_MAX = 1000, QUERY_WORD_MAX = 64, QUERY_REASON_MAX = 1024 };
@@ -65,14 +69,16 @@ struct query {
     bool has_head_id;
     struct uuid head_id; /* expect_head, as an id or as a seq; 0: any */
     uint64_t head_seq;
-    int64_t for_ms; /* 0: not said */
-    unsigned given; /* QUERY_*: what was said */
+    int64_t for_ms;     /* 0: not said */
+    int64_t rate;       /* hooks/s; 0: not said */
+    int64_t max_lag_ms; /* 0: not said */
+    uint64_t given;     /* QUERY_*: what was said */
     bool has_hook;
     struct uuid hook;
     bool has_lane;
     uint8_t lane[16];
-    int64_t since_ms, until_ms; /* unix; 0: open */
-    int lane_state, row_state;  /* -1: any */
+    int64_t since_ms, until_ms;              /* unix; 0: open */
+    int lane_state, row_state, replay_state; /* -1: any */
     enum lane_sort sort;
     size_t limit;
     struct cursor cursor;
@@ -87,13 +93,13 @@ struct query_fault {
 
 /* Reads "a=b&c=d" (BYTES_NONE: nothing) with the parameters in `allowed` (QUERY_*). Fills defaults for what
  * is not said. False with a fault at the first one that is unknown, malformed or there twice. */
-bool query_parse(struct bytes text, unsigned allowed, struct arena *arena, struct query *out,
+bool query_parse(struct bytes text, uint64_t allowed, struct arena *arena, struct query *out,
                  struct query_fault *fault);
 
 /* The same parameters as members of a JSON object, values as they are: strings, numbers, true and false. Adds
  * to what query_parse has found; an empty body adds nothing. */
 enum { QUERY_BODY_MAX = 16 * 1024 };
-bool query_parse_body(struct bytes body, unsigned allowed, struct arena *arena, struct query *query,
+bool query_parse_body(struct bytes body, uint64_t allowed, struct arena *arena, struct query *query,
                       struct query_fault *fault);
 
 #endif

@@ -28,6 +28,10 @@ enum {
     PEN_FILTERS = QUERY_TENANT | QUERY_SOURCE | QUERY_HOOK | QUERY_FAILURE | QUERY_SINCE | QUERY_UNTIL |
                   QUERY_PEN_CURSOR,
     PEN_ACT = PEN_FILTERS | QUERY_REASON | QUERY_DRY_RUN | QUERY_ALL,
+    REPLAY_ASK = QUERY_TENANT | QUERY_SOURCE | QUERY_SINK | QUERY_SINCE | QUERY_UNTIL | QUERY_RATE |
+                 QUERY_MAX_LAG | QUERY_DRY_RUN | QUERY_ALL | QUERY_REASON,
+    REPLAYS_FILTERS = QUERY_REPLAY_STATE | QUERY_LIMIT,
+    REPLAY_SET = QUERY_REPLAY_STATE | QUERY_RATE | QUERY_REASON,
     AUDIT_FILTERS = QUERY_WHO | QUERY_WHAT | QUERY_SINCE | QUERY_UNTIL | QUERY_LIMIT | QUERY_AUDIT_CURSOR,
 };
 
@@ -64,6 +68,10 @@ static const struct route routes[] = {
     {"GET", "/v1/quarantine/{id}/body", PAYLOAD, 0,             get_penned_body},
     {"POST", "/v1/quarantine/release",  OPERATE, PEN_ACT,       post_pen_release},
     {"POST", "/v1/quarantine/discard",  OPERATE, PEN_ACT,       post_pen_discard},
+    {"POST", "/v1/replays",             OPERATE, REPLAY_ASK,    post_replay},
+    {"GET", "/v1/replays",              READ,    REPLAYS_FILTERS | QUERY_REPLAYS_CURSOR, get_replays},
+    {"GET", "/v1/replays/{id}",         READ,    0,             get_replay},
+    {"PATCH", "/v1/replays/{id}",       OPERATE, REPLAY_SET,    patch_replay},
     {"GET", "/v1/audit",                READ,    AUDIT_FILTERS, get_audit},
 };
 /* clang-format on */

@@ -14,7 +14,7 @@ struct route {
     const char *method;
     const char *pattern; /* "/v1/hooks/{id}": a brace stands for one segment that is not empty */
     unsigned scope;      /* ADMIN_SCOPE_*; 0: open to everybody */
-    unsigned filters;    /* QUERY_* */
+    uint64_t filters;    /* QUERY_* */
     void (*run)(struct ask *ask);
 };
 

@@ -19,6 +19,7 @@ static const struct cli_verb *const verbs[] = {
     &verb_lanes,
     &verb_hooks,
     &verb_dlq,
+    &verb_replay,
     &verb_quarantine,
     &verb_key,
     &verb_spec,

@@ -164,6 +164,11 @@ static int refused(const struct client *client, long status, const struct buf *b
         failed(client, code, "an attempt is running: nothing was done; try again when it has ended");
     else if (strcmp(error, "busy") == 0 || strcmp(error, "draining") == 0)
         failed(client, code, "the gateway is %s: nothing was done", error);
+    else if (strcmp(error, "replay_running") == 0)
+        failed(client, code, "replay %s is running or paused at one of these sinks: nothing was done",
+               member(answer, "id"));
+    else if (strcmp(error, "replay_over") == 0)
+        failed(client, code, "this replay is done or cancelled: nothing was changed");
     else if (strcmp(error, "backlog_full") == 0)
         failed(client, code, "the gateway has more to deliver than its memory takes now; go on later");
     else if (status == 503)
@@ -218,7 +223,7 @@ int client_get_bytes(struct client *client, const char *path, struct buf *out)
 {
     long status = 0;
     int code = perform(client, path, out, &status);
-    return code != CLI_OK || status == 200 ? code : refused(client, status, out);
+    return code != CLI_OK || status == 200 || status == 201 ? code : refused(client, status, out);
 }
 
 /* ---- an answer that goes on ---- */
@@ -397,6 +402,11 @@ int client_post_for(struct client *client, const char *path, const char *member_
 int client_post(struct client *client, const char *path, json_t **out)
 {
     return act(client, "POST", path, out);
+}
+
+int client_patch(struct client *client, const char *path, json_t **out)
+{
+    return act(client, "PATCH", path, out);
 }
 
 int client_delete(struct client *client, const char *path, json_t **out)

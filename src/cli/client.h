@@ -57,6 +57,7 @@ int client_stream(struct client *client, const char *path, bool quietly,
 int client_post(struct client *client, const char *path, json_t **out);
 /* The same, of an answer of any status, as long as it has that member: CLI_OK with it. */
 int client_post_for(struct client *client, const char *path, const char *member, json_t **out);
+int client_patch(struct client *client, const char *path, json_t **out);
 int client_delete(struct client *client, const char *path, json_t **out);
 
 /* A list, page after page until it has `limit` entries of member `array` or ends: one document in the API's

@@ -356,29 +356,53 @@ static int by_lane_and_start(const void *a, const void *b)
     return by_number(x->line, y->line);
 }
 
+struct replayed {
+    uint64_t *at;
+    size_t len, size;
+};
+
 static int by_replay(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
     return x->replay != y->replay ? by_number(x->replay, y->replay) : by_lane_and_start(a, b);
 }
 
-/* First deliveries of one replay in one lane ascend, whatever else goes on. Reorders the entries. */
+static bool was_replayed(const struct replayed *replayed, uint64_t seq)
+{
+    size_t low = 0, high = replayed->len;
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        if (replayed->at[mid] < seq)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < replayed->len && replayed->at[low] == seq;
+}
+
+/* First deliveries of one replay in one lane ascend, whatever else goes on; behind a crash some come again.
+ * Reorders the entries. */
 static void check_replays(struct order_check *check)
 {
     const struct entry *highest = NULL;
+    struct replayed seen = {.at = NULL}; /* of this replay and lane: those that ascend */
     qsort(check->entries.at, check->entries.len, sizeof check->entries.at[0], by_replay);
     VEC_EACH (entry, &check->entries) {
         if (!entry->replay || !entry->ok)
             continue;
-        if (!highest || highest->replay != entry->replay || highest->lane != entry->lane ||
-            entry->seq >= highest->seq)
+        bool another = !highest || highest->replay != entry->replay || highest->lane != entry->lane;
+        if (another)
+            seen.len = 0;
+        if (another || entry->seq > highest->seq) {
             highest = entry;
-        else if (!entry->late)
+            VEC_PUSH(&seen, entry->seq);
+        } else if (!entry->late && !was_replayed(&seen, entry->seq))
             problem(check, "line %llu: replay %s delivers seq %llu behind seq %llu (line %llu); %s",
                     (unsigned long long)entry->line, name_of(&check->replays, entry->replay),
                     (unsigned long long)entry->seq, (unsigned long long)highest->seq,
                     (unsigned long long)highest->line, name_of(&check->lanes, entry->lane));
     }
+    VEC_FREE(&seen);
 }
 
 void order_check_finish(struct order_check *check, struct order_report *report)

@@ -14,6 +14,7 @@
 #include "gateway/revive.h"
 #include "ingest/ingest.h"
 #include "lanes/lanes.h"
+#include "replay/replay.h"
 #include "script/keys.h"
 #include "util/check.h"
 #include "util/clock.h"
@@ -111,6 +112,25 @@ static void release(void *ctx, struct admin_release *asked, size_t count, bool d
     }
 }
 
+/* For replays: the configuration that runs. */
+static void *hold_generation(void *ctx, const struct lanes_sink **sinks, size_t *count)
+{
+    struct gateway *g = ctx;
+    pthread_mutex_lock(&g->generation_lock);
+    struct generation *generation = generation_ref(g->generation);
+    pthread_mutex_unlock(&g->generation_lock);
+    *sinks = generation->lanes_sinks;
+    *count = generation->sink_count;
+    return generation;
+}
+
+static void resolve_for_replay(void *of, const struct lanes_sink *sink, const struct envelope *envelope,
+                               struct arena *arena, struct order_lane *out)
+{
+    const struct admin_sink named = {.source = sink->source, .name = sink->name};
+    resolve(of, &named, envelope, arena, out);
+}
+
 /* ---- opening ---- */
 
 static enum status open_dispatch(struct gateway *g, struct error *err)
@@ -169,6 +189,17 @@ static bool revive(void *ctx, struct ingest_revival *revival)
     return reviver_ask(g->reviver, revival);
 }
 
+static enum status open_replays(struct gateway *g, struct error *err)
+{
+    const struct replays_options options = {.store = g->store,
+                                            .lanes = g->lanes,
+                                            .hold = hold_generation,
+                                            .let_go = generation_unref,
+                                            .resolve = resolve_for_replay,
+                                            .ctx = g};
+    return replays_open(&options, &g->replays, err);
+}
+
 static enum status open_front(struct gateway *g, struct error *err)
 {
     struct ingest_options ingest = {.store = g->store,
@@ -197,6 +228,7 @@ static enum status open_back(struct gateway *g, struct error *err)
     struct admin_options admin = {
         .store = g->store,
         .lanes = g->lanes,
+        .replays = g->replays,
         .metrics = g->metrics,
         .events = g->events,
         .rules = gateway_admin_rules(g->generation),
@@ -251,6 +283,8 @@ static enum status open_all(struct gateway *g, struct config *config, struct buf
     if (status == STATUS_OK)
         status = reviver_open(g->store, g->lanes, &g->reviver, err);
     if (status == STATUS_OK)
+        status = open_replays(g, err);
+    if (status == STATUS_OK)
         status = open_back(g, err);
     if (status == STATUS_OK)
         status = open_front(g, err);
@@ -264,6 +298,8 @@ static enum status start_all(struct gateway *g, struct error *err)
     if (status == STATUS_OK)
         status = store_start(g->store, err);
     g->store_runs = g->lanes_run && status == STATUS_OK;
+    if (status == STATUS_OK)
+        status = replays_start(g->replays, err);
     if (status == STATUS_OK)
         status = reload_start(g, err);
     if (status == STATUS_OK)
@@ -292,6 +328,7 @@ static void wait_drained(struct gateway *g, int64_t deadline_ms)
  * checkpointed. */
 static void stop_threads(struct gateway *g, int64_t deadline_ms)
 {
+    replays_stop(g->replays);
     if (g->deliver)
         deliver_stop(g->deliver, deadline_ms);
     if (g->lanes_run)
@@ -308,6 +345,7 @@ static void drain(struct gateway *g)
     enum { LAST_ANSWERS_MS = 1000 };
     log_event(LOG_INFO, "draining", LOG_INT("running", lanes_inflight(g->lanes)));
     g->draining = true;
+    replays_stop(g->replays);
     lanes_quiesce(g->lanes);
     ingest_drain(g->ingest);
     http_drain(g->front);
@@ -331,6 +369,7 @@ static void close_all(struct gateway *g)
         deliver_close(g->deliver);
     if (g->store)
         store_close(g->store);
+    replays_close(g->replays);
     generation_unref(g->generation);
     reload_close(g);
     events_close(g->events);
@@ -342,7 +381,8 @@ enum { DISK_GRACE_MS = 30000 };
 
 enum status gateway_run(struct config *config, struct buf *faults, struct error *err)
 {
-    struct gateway g = {.metrics = metrics_new(), .events = events_open()};
+    struct gateway g = {
+        .generation_lock = PTHREAD_MUTEX_INITIALIZER, .metrics = metrics_new(), .events = events_open()};
     process_settle(config);
     reload_open(&g);
 

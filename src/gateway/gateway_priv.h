@@ -2,15 +2,18 @@
 #ifndef GATEWAY_GATEWAY_PRIV_H
 #define GATEWAY_GATEWAY_PRIV_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "gateway/gateway.h"
 #include "gateway/generation.h"
 #include "gateway/reload.h"
+#include "replay/replay.h"
 
 struct gateway {
     struct generation
         *generation; /* the newest: a reference. The reload thread's while that runs, else main's */
+    pthread_mutex_t generation_lock; /* for others: a reference may be taken under it */
     struct reloader reloader;
     struct metrics *metrics;
     struct events *events;
@@ -18,6 +21,7 @@ struct gateway {
     struct deliver *deliver;
     struct lanes *lanes;
     struct reviver *reviver;
+    struct replays *replays;
     struct ingest *ingest;
     struct admin *admin;
     struct http_server *front, *back; /* ingest's and admin's */

@@ -229,7 +229,9 @@ static void publish(struct reload *r)
     struct admin_rules admin = gateway_admin_rules(r->next);
     admin_set(g->admin, &admin);
     log_setup(r->config->log_level, r->config->log_json);
+    pthread_mutex_lock(&g->generation_lock);
     g->generation = r->next;
+    pthread_mutex_unlock(&g->generation_lock);
     generation_close_sinks(r->next); /* lanes has them now */
 
     int64_t patience_ms = r->config->store.commit_timeout_ms + ANSWERS_GRACE_MS;

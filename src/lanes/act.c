@@ -45,8 +45,7 @@ bool command_do(struct lanes *lanes, struct command *command, enum lanes_answer 
     return done;
 }
 
-static void place_in(struct sched_place *place, uint32_t sink, uint32_t tenant, bool ordered,
-                     const uint8_t lane[16])
+void place_in(struct sched_place *place, uint32_t sink, uint32_t tenant, bool ordered, const uint8_t lane[16])
 {
     *place = (struct sched_place){.sink = sink, .tenant = tenant, .ordered = ordered};
     if (ordered)

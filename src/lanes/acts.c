@@ -115,7 +115,7 @@ static void release_hold(struct sched *sched, struct lane *lane, struct note *no
         lane_say_unblocked(sched, note);
     fresh_budget(note);
     lane_undead(lane);
-    row_counts(lane->flow->sink, note->seq, received_ms);
+    row_counts(lane->flow->sink, note->seq, received_ms, note->job);
     say_row(sched, lane, note->seq, note, SCHED_ROW_PENDING, NULL);
 }
 
@@ -268,6 +268,19 @@ static bool higher_was_sent(const struct lane *lane, uint64_t seq)
     return lane->highest_sent > seq || lane->highest_found > seq || (lane->run && lane->run->seq > seq);
 }
 
+/* A row that is owed already becomes one of the job's; `lane` is NULL where nothing is known of it. */
+static void adopt(struct sched *sched, struct lane *lane, const struct sched_again *row)
+{
+    struct note *note = lane ? note_find(lane, row->seq) : NULL;
+    if (!row->job || !lane || (note && note->job))
+        return;
+    lane_leave(sched, lane);
+    row_leaves(lane->flow->sink, row->seq, 0);
+    note_get(sched, lane, row->seq)->job = row->job;
+    lane->flow->sink->pending++;
+    lane_settle(sched, lane);
+}
+
 enum sched_answer sched_replay(struct sched *sched, struct sched_time now, const struct sched_place *place,
                                const struct sched_again *row)
 {
@@ -283,8 +296,10 @@ enum sched_answer sched_replay(struct sched *sched, struct sched_time now, const
         return SCHED_DONE;
     }
     bool owed = lane ? rows_has(&lane->rows, row->seq) : !place->ordered && rows_has(&flow->loose, row->seq);
-    if (owed)
+    if (owed) {
+        adopt(sched, lane, row);
         return SCHED_NOTHING;
+    }
     bool known = place->ordered ? lane && lane->dead > 0 : flow->sink->dead > 0;
     if (row->dead && !known)
         return SCHED_NOT_FOUND; /* somebody was faster */
@@ -298,7 +313,8 @@ enum sched_answer sched_replay(struct sched *sched, struct sched_time now, const
     note->late |= row->late || higher_was_sent(lane, row->seq);
     note->job = row->job;
     fresh_budget(note);
-    lane_put(sched, lane, row->seq, row->received_ms, true);
+    if (lane_put(sched, lane, row->seq, row->received_ms))
+        row_counts(flow->sink, row->seq, row->received_ms, row->job);
     if (row->dead && place->ordered)
         lane_undead(lane);
     else if (row->dead)
@@ -314,7 +330,7 @@ static enum sched_answer discard_loose(struct sched *sched, const struct sched_p
 {
     struct flow *flow = flow_of(sched, place->sink, place->tenant);
     if (rows_remove(&flow->loose, seq, NULL, &sched->bytes)) {
-        row_leaves(flow->sink, seq);
+        row_leaves(flow->sink, seq, 0);
         flow_check(sched, flow);
     } else if (dead && flow->sink->dead > 0) {
         flow->sink->dead--;
@@ -395,7 +411,7 @@ static enum sched_answer lift(struct sched *sched, const struct sched_place *fro
     if (!lane) {
         if (from->ordered || !rows_remove(&flow->loose, seq, received_ms, &sched->bytes))
             return SCHED_NOT_FOUND;
-        row_leaves(flow->sink, seq);
+        row_leaves(flow->sink, seq, 0);
         flow_check(sched, flow);
         return SCHED_DONE;
     }
@@ -446,7 +462,8 @@ enum sched_answer sched_rekey(struct sched *sched, struct sched_time now, const 
             lane_make(sched, flow_of(sched, to->sink, to->tenant), to->ordered, to->ordered ? to->lane : id);
     }
     lane_leave(sched, lane);
-    lane_put(sched, lane, seq, received_ms, true);
+    if (lane_put(sched, lane, seq, received_ms))
+        row_counts(lane->flow->sink, seq, received_ms, spent.job);
     struct note *note = note_get(sched, lane, seq);
     if (noted) {
         note->attempts = spent.attempts;

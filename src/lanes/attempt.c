@@ -107,6 +107,11 @@ struct flight *flight_new(struct lanes *lanes, const struct sched_start *start, 
                          .timeout_ms = lanes->options.attempt_timeout_ms,
                          .done = attempt_done,
                          .ctx = lanes};
+    const struct uuid *replay = replay_id(lanes, start->replay);
+    if (replay) {
+        flight->attempt.replayed = true;
+        flight->attempt.replay_id = *replay;
+    }
     memcpy(flight->attempt.lane, start->place.lane, sizeof flight->attempt.lane);
     share_memory(lanes, flight->sink, (ptrdiff_t)flight->size);
     return flight;

@@ -240,7 +240,7 @@ static struct lane *loosen(struct sched *sched, struct flow *flow)
     unordered_id(seq, id);
     rows_remove(&flow->loose, seq, &received_ms, &sched->bytes);
     struct lane *lane = lane_make(sched, flow, false, id);
-    CHECK(lane_put(sched, lane, seq, received_ms, false)); /* it was counted when it came */
+    CHECK(lane_put(sched, lane, seq, received_ms)); /* it was counted when it came */
     flow_check(sched, flow);
     return lane;
 }

@@ -333,13 +333,9 @@ void lanes_forget_idle(struct sched *sched)
 
 /* ---- rows ---- */
 
-bool lane_put(struct sched *sched, struct lane *lane, uint64_t seq, int64_t received_ms, bool owed)
+bool lane_put(struct sched *sched, struct lane *lane, uint64_t seq, int64_t received_ms)
 {
-    if (!rows_add(&lane->rows, seq, received_ms, &sched->bytes))
-        return false;
-    if (owed)
-        row_counts(lane->flow->sink, seq, received_ms);
-    return true;
+    return rows_add(&lane->rows, seq, received_ms, &sched->bytes);
 }
 
 /* The row is nobody's head any more. Gives when it was received. */
@@ -358,7 +354,7 @@ int64_t lane_take(struct sched *sched, struct lane *lane, uint64_t seq)
     if (note && note->held)
         lane_undead(lane);
     else
-        row_leaves(lane->flow->sink, seq);
+        row_leaves(lane->flow->sink, seq, note ? note->job : 0);
     int64_t received_ms = row_out(sched, lane, seq, note);
     if (note)
         note_drop(sched, note);
@@ -432,7 +428,7 @@ void lane_bury(struct sched *sched, struct lane *lane, uint64_t seq, bool hold, 
     note->late |= lane->highest_sent > seq;
     if (!note->held) {
         note->dead_at_ms = sched->now.unix_ms;
-        row_leaves(sink, seq);
+        row_leaves(sink, seq, note->job);
         sink->dead++;
         lane->dead += lane->ordered;
     }

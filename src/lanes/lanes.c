@@ -133,6 +133,7 @@ static bool restore(void *ctx, const struct store_owed *row)
                                        : row->state == ROW_HELD  ? OWED_HELD
                                                                  : OWED_DEAD,
                               .late = row->late,
+                              .job = row->replay,
                               .attempts = row->attempts,
                               .first_attempt_ms = row->first_attempt_ms,
                               .waived_ms = row->waived_ms + marks_waived_ms(&rebuild->marks, row),
@@ -238,6 +239,7 @@ void lanes_close(struct lanes *lanes)
     snapshots_close(lanes);
     sched_free(lanes->sched);
     VEC_FREE(&lanes->notices);
+    VEC_FREE(&lanes->replays);
     pthread_mutex_destroy(&lanes->turn);
     pthread_mutex_destroy(&lanes->gate_lock);
     pthread_cond_destroy(&lanes->wake_cond);

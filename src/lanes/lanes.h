@@ -203,6 +203,27 @@ enum lanes_answer lanes_rekey(struct lanes *lanes, uint32_t sink, const struct l
  */
 enum lanes_answer lanes_erase(struct lanes *lanes, const struct lanes_row *rows, size_t count);
 
+/* ---- replay jobs (rule 9) ---- */
+
+enum { LANES_REPLAY_MAX = LANES_ROWS_MAX }; /* rows of a job, and lanes it rewinds, in one call */
+
+/* The id that goes out with the rows of a job. Any thread; before lanes_start for all that may have rows. */
+void lanes_replay_known(struct lanes *lanes, uint32_t number, const struct uuid *id);
+
+/* Rows above `frontier` of the lane wait until it is moved on; UINT64_MAX lets them go. */
+struct lanes_rewind {
+    struct lanes_lane lane;
+    uint64_t frontier;
+};
+/* What an earlier life has rewound; before lanes_start. */
+void lanes_rewind_restore(struct lanes *lanes, const struct lanes_rewind *rewind);
+/* Rows of a job that are owed in the store from now on (`state` is what they were, DONE for those that are
+ * new), and lanes whose frontier moves, at one moment: nothing starts in between. What was made is never
+ * lost: a row that is owed already becomes the job's. */
+enum lanes_answer lanes_replay_stored(struct lanes *lanes, uint32_t number, const struct lanes_row *rows,
+                                      size_t row_count, const struct lanes_rewind *rewinds,
+                                      size_t rewind_count);
+
 /* False when a runnable head has not moved for 30 s although a slot was free: for /ready and the watchdog. */
 bool lanes_progress(struct lanes *lanes);
 

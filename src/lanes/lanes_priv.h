@@ -126,6 +126,12 @@ struct expiry {
     uint64_t count;                  /* of this sink */
 };
 
+/* A replay job whose rows may be about. */
+struct replay_name {
+    uint32_t number;
+    struct uuid id;
+};
+
 struct lanes {
     /* The rooms stay; bounds are changed by a reload (with the turn, as they are read). */
     struct lanes_options options;
@@ -148,6 +154,7 @@ struct lanes {
     struct cache cache;
     struct list cold; /* starts that the lanes thread reads for: cold.c */
     struct notices notices;
+    VEC(struct replay_name) replays; /* ascending in number */
     bool durable_asked; /* what lanes wait for behind a row that left without being delivered: one question */
     uint64_t durable_said, durable_given;
     bool store_away;      /* it can't write now */
@@ -297,6 +304,14 @@ bool command_do(struct lanes *lanes, struct command *command, enum lanes_answer 
 /* reload.c: sinks on their way out. Before acts_run in a turn, and behind what was committed. */
 void leaving_turn(struct lanes *lanes);
 int64_t leaving_due_ms(const struct lanes *lanes);
+
+/* again.c: the id of a job; NULL: it is forgotten. */
+const struct uuid *replay_id(const struct lanes *lanes, uint32_t number);
+
+/* act.c: an operator's ask; false with the reason when it was not done. */
+bool command_do(struct lanes *lanes, struct command *command, enum lanes_answer *why_not);
+void place_in(struct sched_place *place, uint32_t sink, uint32_t tenant, bool ordered,
+              const uint8_t lane[16]);
 
 /* list.c */
 bool snapshot_build(struct lanes *lanes); /* true: there is more to do */

@@ -225,16 +225,18 @@ void sink_arm(struct sched *sched, struct sched_sink *sink)
         heap_push(&sched->timers, &sink->timer, at);
 }
 
-void row_counts(struct sched_sink *sink, uint64_t seq, int64_t received_ms)
+void row_counts(struct sched_sink *sink, uint64_t seq, int64_t received_ms, uint32_t job)
 {
     sink->pending++;
-    ages_add(&sink->ages, seq, received_ms);
+    if (!job)
+        ages_add(&sink->ages, seq, received_ms);
 }
 
-void row_leaves(struct sched_sink *sink, uint64_t seq)
+void row_leaves(struct sched_sink *sink, uint64_t seq, uint32_t job)
 {
     sink->pending--;
-    ages_remove(&sink->ages, seq);
+    if (!job)
+        ages_remove(&sink->ages, seq);
 }
 
 /* ---- rows come ---- */
@@ -247,7 +249,7 @@ void sched_commit(struct sched *sched, struct sched_time now, const struct sched
     if (!place->ordered) {
         if (!rows_add(&flow->loose, seq, received_ms, &sched->bytes))
             return;
-        row_counts(flow->sink, seq, received_ms);
+        row_counts(flow->sink, seq, received_ms, 0);
         flow_wake(sched, flow);
         return;
     }
@@ -258,7 +260,8 @@ void sched_commit(struct sched *sched, struct sched_time now, const struct sched
         lane_touch(lane);
     else
         lane_leave(sched, lane);
-    lane_put(sched, lane, seq, received_ms, true);
+    if (lane_put(sched, lane, seq, received_ms))
+        row_counts(flow->sink, seq, received_ms, 0);
     lane_settle(sched, lane);
 }
 
@@ -267,6 +270,7 @@ static void note_restore(struct sched *sched, struct lane *lane, const struct sc
     struct note *note = note_get(sched, lane, row->seq);
     int64_t age_ms = row->first_attempt_ms ? sched->now.unix_ms - row->first_attempt_ms : 0;
     note->attempts = row->attempts;
+    note->job = row->job;
     note->first_unix_ms = row->first_attempt_ms;
     note->first_ms = sched->now.mono_ms - (age_ms > 0 ? age_ms : 0);
     note->waived_ms = row->waived_ms;
@@ -288,7 +292,7 @@ void sched_restore(struct sched *sched, struct sched_time now, const struct sche
                    const struct sched_owed *row)
 {
     sched->now = now;
-    bool noted = row->state == OWED_HELD || row->attempts > 0 || row->late;
+    bool noted = row->state == OWED_HELD || row->attempts > 0 || row->late || row->job;
     if (row->state == OWED_PENDING && !noted) {
         sched_commit(sched, now, place, row->seq, row->received_ms);
         if (place->ordered)
@@ -310,7 +314,9 @@ void sched_restore(struct sched *sched, struct sched_time now, const struct sche
     if (row->state != OWED_PENDING)
         lane->dead++;
     if (row->state != OWED_DEAD)
-        CHECK(lane_put(sched, lane, row->seq, row->received_ms, row->state == OWED_PENDING));
+        CHECK(lane_put(sched, lane, row->seq, row->received_ms));
+    if (row->state == OWED_PENDING)
+        row_counts(flow->sink, row->seq, row->received_ms, row->job);
     if (row->state != OWED_DEAD || !row->late)
         note_restore(sched, lane, row);
     lane_settle(sched, lane);
@@ -329,6 +335,7 @@ struct sched_action *say_row(struct sched *sched, const struct lane *lane, uint6
     if (!note)
         return action;
     action->late = note->late;
+    action->job = note->job;
     action->attempts = note->attempts;
     if (note->first_unix_ms) {
         action->first_attempt_ms = note->first_unix_ms;

@@ -89,6 +89,7 @@ struct sched_owed {
     int64_t received_ms;
     enum { OWED_PENDING, OWED_DEAD, OWED_HELD } state;
     bool late;
+    uint32_t job; /* the replay job that made it; 0: none */
     uint32_t attempts;
     int64_t first_attempt_ms, waived_ms, dead_at_ms;
 };
@@ -164,6 +165,7 @@ struct sched_action {
     uint64_t seq;               /* ROW; of LANE_* the head that blocks or blocked it */
     enum sched_row_state state; /* ROW, and what follows */
     bool late;
+    uint32_t job;    /* of a replay; 0: none */
     bool by_outcome; /* the direct result of the last sched_outcome: its status and reason belong to it */
     uint32_t attempts;
     int64_t first_attempt_ms, due_ms, at_ms; /* unix; 0: none */
@@ -218,8 +220,8 @@ void sched_sink_resume(struct sched *sched, struct sched_time now, uint32_t sink
 void sched_sink_retry(struct sched *sched, struct sched_time now, uint32_t sink);
 
 /* A row is owed (again), keeping its seq: a dead letter with a fresh budget (`dead`), a stored hook of a
- * replay job
- * (`job`), a released hold. NOTHING when it is owed already: it is not made twice. */
+ * replay job (`job`), a released hold. NOTHING when it is owed already: it is not made twice, but belongs to
+ * the job from now on. */
 struct sched_again {
     uint64_t seq;
     int64_t received_ms;

@@ -241,8 +241,10 @@ struct flow *flow_of(struct sched *sched, uint32_t sink, uint32_t tenant);
 struct lane *lane_of(struct sched *sched, const struct sched_place *place, uint64_t seq);
 void place_of(const struct lane *lane, struct sched_place *out);
 void unordered_id(uint64_t seq, uint8_t id[16]);
-void row_counts(struct sched_sink *sink, uint64_t seq, int64_t received_ms); /* it is owed from now on */
-void row_leaves(struct sched_sink *sink, uint64_t seq);
+/* It is owed from now on, and no more. A replay's rows are old by nature: they do not count in how far the
+ * sink is behind. */
+void row_counts(struct sched_sink *sink, uint64_t seq, int64_t received_ms, uint32_t job);
+void row_leaves(struct sched_sink *sink, uint64_t seq, uint32_t job);
 void sink_arm(struct sched *sched, struct sched_sink *sink);
 /* A change of a row, to be stored; `note` may be NULL for a row that was never tried. */
 struct sched_action *say_row(struct sched *sched, const struct lane *lane, uint64_t seq,
@@ -257,7 +259,7 @@ void lane_leave(struct sched *sched, struct lane *lane);
 void lane_touch(struct lane *lane);
 void lane_settle(struct sched *sched, struct lane *lane);
 /* Puts a row in or takes it out, of the lane's rows and of all sums; the lane must be left or touched. */
-bool lane_put(struct sched *sched, struct lane *lane, uint64_t seq, int64_t received_ms, bool owed);
+bool lane_put(struct sched *sched, struct lane *lane, uint64_t seq, int64_t received_ms);
 /* Gives when the row was received. */
 int64_t lane_take(struct sched *sched, struct lane *lane, uint64_t seq);
 struct note *note_find(const struct lane *lane, uint64_t seq);

@@ -21,6 +21,7 @@ static struct store_change *change_of(const struct sched_action *action, struct 
     change->sink = action->place.sink;
     change->state = states[action->state];
     change->late = action->late;
+    change->replay = action->job;
     change->attempts = action->attempts;
     change->first_attempt_ms = action->first_attempt_ms;
     change->due_ms = action->due_ms;
@@ -50,7 +51,7 @@ static void count(struct lanes *lanes, struct sink_entry *sink, const struct sch
         const struct outcome *outcome = &flight->attempt.outcome;
         if (lanes->options.metrics)
             counter_add(sink->meter.results[outcome->cls], 1);
-        if (action->state == SCHED_ROW_DONE && lanes->options.metrics)
+        if (action->state == SCHED_ROW_DONE && !action->job && lanes->options.metrics)
             histogram_observe(sink->meter.lag, (double)(action->at_ms - flight->received_ms) / 1000);
         if (outcome->cls != OUTCOME_OK)
             snprintf(sink->last_error, sizeof sink->last_error, "%s", outcome->reason);

@@ -150,7 +150,7 @@ static bool write_outcome(sqlite3_stmt **sql, struct store_change *change)
     change->size = sqlite3_column_int64(look, 1);
     sqlite3_reset(look);
     if (rc == SQLITE_DONE)
-        return true; /* no such row: its hook was erased while the attempt ran */
+        return replay_count(sql, change); /* no such row: its hook was erased while the attempt ran */
     if (rc != SQLITE_ROW)
         return false;
 
@@ -166,14 +166,20 @@ static bool write_outcome(sqlite3_stmt **sql, struct store_change *change)
     sqlite3_bind_int64(put, 9, change->waived_ms);
     if (change->cls)
         bind_outcome(put, change);
-    if (!db_run(put) || (change->failed && !attempt_write(sql, change)))
+    if (!db_run(put) || (change->failed && !attempt_write(sql, change)) || !replay_count(sql, change))
         return false;
 
     /* Owed again: in the same transaction its block stops being one that the scan at start may skip. */
     if (change->state != ROW_PENDING || change->was == ROW_PENDING)
         return true;
     sqlite3_bind_int64(sql[WRITER_BLOCK_OWED], 1, (int64_t)(change->seq / BLOCK_SEQS));
-    return db_run(sql[WRITER_BLOCK_OWED]);
+    if (!db_run(sql[WRITER_BLOCK_OWED]))
+        return false;
+    if (change->replay)
+        return true;
+    sqlite3_bind_int64(sql[WRITER_REPLAY_NO_MORE], 1, (int64_t)change->seq);
+    sqlite3_bind_int64(sql[WRITER_REPLAY_NO_MORE], 2, change->sink);
+    return db_run(sql[WRITER_REPLAY_NO_MORE]);
 }
 
 bool changes_write(struct store *store, const struct list *changes)
@@ -203,6 +209,12 @@ bool changes_write(struct store *store, const struct list *changes)
         case CHANGE_PEN:
             written = pen_change_write(store, node);
             break;
+        case CHANGE_REPLAY:
+            written = replay_write(sql, node);
+            break;
+        case CHANGE_REPLAY_STEP:
+            written = replay_step_write(store, node);
+            break;
         }
         if (!written)
             return false;
@@ -213,6 +225,10 @@ bool changes_write(struct store *store, const struct list *changes)
 void change_free(struct list *node)
 {
     struct store_change *change = LIST_OWNER(node, struct store_change, node);
+    if (change_kind(node) == CHANGE_REPLAY_STEP) {
+        replay_step_lost(node); /* its owner's */
+        return;
+    }
     if (change_kind(node) == CHANGE_OUTCOME)
         free((char *)change->response.at);
     free(change); /* one allocation, of whatever kind */
@@ -243,7 +259,10 @@ void changes_written(struct store *store, struct list *changes)
             forget_written(store, node);
         if (change_kind(node) == CHANGE_PEN)
             pen_change_written(store, node);
-        change_free(node);
+        if (change_kind(node) == CHANGE_REPLAY_STEP)
+            dead += replay_step_written(store, node);
+        else
+            change_free(node);
     }
     if (count == 0)
         return;

@@ -31,6 +31,14 @@
     X(STATES, "SELECT state FROM rows WHERE seq = ?1")                                                       \
     X(DONE, "SELECT seq, sink, tenant, lane FROM rows WHERE seq >= ?1 AND seq < ?2 AND state = 1 "           \
             "AND lane IS NOT NULL")                                                                          \
+    X(WALK, "SELECT seq, received_at, tenant, source FROM hooks WHERE seq > ?1 AND seq <= ?2 ORDER BY seq")  \
+    X(REPLAYS,                                                                                               \
+      "SELECT n, id, state, why, tenant, source, sink, since, until, rate, max_lag, first, cursor, "         \
+      "last, hooks, made, owed, done, dead, given_up, dead_run, created, changed, who, reason "              \
+      "FROM replays WHERE n >= ?1 AND n <= ?2 ORDER BY n DESC")                                              \
+    X(REPLAYED,                                                                                              \
+      "SELECT DISTINCT sink, tenant, lane FROM rows WHERE seq >= ?1 AND seq <= ?2 AND replay = ?3 "          \
+      "AND lane IS NOT NULL")                                                                                \
     X(DEAD,                                                                                                  \
       "SELECT seq, sink, tenant, cls, at, lane, late FROM rows INDEXED BY dead WHERE state IN " DEAD_STATES  \
       " AND seq >= ?1 ORDER BY seq, sink")

@@ -35,6 +35,7 @@ static void read_outcome(struct store *store, sqlite3_stmt *stmt, struct store_r
     if (!view->reason.at)
         view->reason = BYTES("");
     view->late = sqlite3_column_int(stmt, 16) != 0;
+    view->replay = (uint32_t)sqlite3_column_int64(stmt, 17);
 }
 
 bool row_view_of(struct store *store, sqlite3_stmt *stmt, struct store_row_view *view)

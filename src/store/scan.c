@@ -33,6 +33,7 @@ static int pass_rows(struct scan *scan, sqlite3_stmt *stmt, uint64_t from, uint6
             .state = view.state,
             .ordered = view.ordered,
             .late = view.late,
+            .replay = view.replay,
             .key = view.key,
             .attempts = view.attempts,
             .first_attempt_ms = view.first_attempt_ms,

@@ -21,6 +21,8 @@
  *
  * marks: open breakers, paused sinks and lanes.
  *
+ * replays: jobs that send stored hooks again; see replay.c.
+ *
  * Nothing on the way of a hook writes to a B-tree anywhere but at its end. The layout grows by steps: a store
  * of an older version gets those it lacks when it is opened. */
 #include "store/store_priv.h"
@@ -73,8 +75,19 @@ static const char pen[] =
     " head BLOB NOT NULL, body BLOB NOT NULL);"
     "CREATE INDEX pen_sizes ON pen(source, size);";
 
+static const char replays[] =
+    "ALTER TABLE rows ADD COLUMN replay INTEGER;"
+    "CREATE TABLE replays(n INTEGER PRIMARY KEY, id BLOB NOT NULL, state INTEGER NOT NULL, why TEXT,"
+    " tenant TEXT, source TEXT, sink TEXT, since INTEGER NOT NULL, until INTEGER NOT NULL,"
+    " rate INTEGER NOT NULL, max_lag INTEGER NOT NULL, first INTEGER NOT NULL, cursor INTEGER NOT NULL,"
+    " last INTEGER NOT NULL, hooks INTEGER NOT NULL DEFAULT 0, made INTEGER NOT NULL DEFAULT 0,"
+    " owed INTEGER NOT NULL DEFAULT 0, done INTEGER NOT NULL DEFAULT 0, dead INTEGER NOT NULL DEFAULT 0,"
+    " given_up INTEGER NOT NULL DEFAULT 0, dead_run INTEGER NOT NULL DEFAULT 0, created INTEGER NOT NULL,"
+    " changed INTEGER NOT NULL, who TEXT, reason TEXT);";
+
 /* A layout is the sum of its steps; user_version counts those that were taken. */
-static const char *const steps[] = {first_tables, attempts_and_audit, marks, dead_letters, claims, pen};
+static const char *const steps[] = {first_tables, attempts_and_audit, marks, dead_letters, claims, pen,
+                                    replays};
 enum { SCHEMA_VERSION = sizeof steps / sizeof steps[0] };
 
 static bool take_steps(struct db *db, int64_t version)

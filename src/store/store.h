@@ -164,6 +164,7 @@ struct store_change {
     int64_t due_ms;           /* unix; of a pending row */
     int64_t at_ms;            /* unix: when this happened */
     int64_t waived_ms;        /* breaker and pause time that give_up_after does not count, so far */
+    uint32_t replay;          /* of a replay's row: the job; 0: none */
     const char *cls; /* outcome class, static: "ok" "transient" "refused" "exhausted" ...; NULL: no outcome:
                         what the last one left (class, status, duration, reason) stays, and `at_ms` counts
                         only when the state is another one */
@@ -225,6 +226,7 @@ struct store_owed {
     uint32_t sink, tenant;
     enum row_state state; /* ROW_PENDING, ROW_DEAD, ROW_HELD */
     bool ordered, late;
+    uint32_t replay; /* the job that made it; 0: none */
     uint8_t lane[16];
     struct bytes key;
     uint32_t attempts;
@@ -285,6 +287,7 @@ struct store_row_view {
     const char *tenant_name, *source, *sink_name;
     enum row_state state;
     bool ordered, late;
+    uint32_t replay;
     uint8_t lane[16];
     struct bytes key;
     uint32_t attempts;
@@ -454,6 +457,82 @@ struct store_audit_filter {
 /* Newest first. */
 enum status store_list_audit(struct store_reader *reader, const struct store_audit_filter *filter,
                              bool (*each)(void *ctx, const struct store_audit_view *line), void *ctx);
+
+/* ---- replays: jobs that send stored hooks again ---- */
+
+enum replay_state {
+    REPLAY_RUNNING,
+    REPLAY_PAUSED,
+    REPLAY_DONE,     /* all of it was made, and delivered or given up */
+    REPLAY_CANCELLED /* no more of it is made */
+};
+const char *replay_state_name(enum replay_state state);
+
+enum { REPLAY_NAME_MAX = 64, REPLAY_WHY_MAX = 128, REPLAY_REASON_MAX = 1024 };
+
+/* Texts are "" where nothing was said: any, none. */
+struct store_replay {
+    uint32_t number; /* 1.., ascending */
+    struct uuid id;
+    enum replay_state state;
+    char why[REPLAY_WHY_MAX]; /* it is paused */
+    char tenant[REPLAY_NAME_MAX + 1], source[REPLAY_NAME_MAX + 1], sink[REPLAY_NAME_MAX + 1];
+    int64_t since_ms, until_ms;    /* received_at in [since, until); 0: open */
+    int64_t rate;                  /* hooks/s */
+    int64_t max_lag_ms;            /* 0: none */
+    uint64_t first, cursor, last;  /* seqs: it looks at (first, last], and has done so up to cursor */
+    uint64_t hooks;                /* that it took so far */
+    uint64_t made, owed;           /* rows of them that are owed again; that were owed anyway */
+    uint64_t done, dead, given_up; /* what became of those made: the last are discarded */
+    uint64_t dead_run;             /* how many died since the last that was delivered */
+    int64_t created_ms, changed_ms;
+    char who[REPLAY_NAME_MAX + 1], reason[REPLAY_REASON_MAX + 1];
+};
+/* A new job, or another state, why and rate of a known one (the rest is the store's: nothing else changes).
+ * Copied; rides as changes do. Any thread, never blocks. Of those that are over the newest thousand stay. */
+void store_put_replay(struct store *store, const struct store_replay *replay);
+
+/* One (hook, sink) to be owed again. */
+struct store_replay_row {
+    uint64_t seq;
+    uint32_t sink;
+    bool ordered; /* in `lane`, with `key` (absent: the keyless lane; borrowed until done()) */
+    uint8_t lane[16];
+    struct bytes key;
+    /* Out, in done(): */
+    bool made;    /* else it is owed anyway, or its hook is gone */
+    int was;      /* its row_state before; -1: there was no such row */
+    int64_t size; /* the store's */
+};
+/* Rows and how far the job has come, in one transaction. A dead letter keeps the lane in which it died, which
+ * `lane` and `ordered` tell then. The caller's until done() was called: once, on the writer's thread or that
+ * of store_close; false: it was not written and never will be. */
+struct store_replay_step {
+    struct list node; /* the store's */
+    int kind;         /* the store's */
+    uint32_t number;
+    uint64_t cursor; /* from now on */
+    uint64_t hooks;  /* in this step */
+    struct store_replay_row *rows;
+    size_t count;
+    void (*done)(struct store_replay_step *step, bool durable);
+    void *ctx;
+};
+/* Any thread, never blocks; in order with changes. */
+void store_step_replay(struct store *store, struct store_replay_step *step);
+
+/* Newest first, numbers in [from, to]; `each` returns false to stop. */
+enum status store_list_replays(struct store_reader *reader, uint32_t from, uint32_t to,
+                               bool (*each)(void *ctx, const struct store_replay *replay), void *ctx);
+/* The lanes that have rows of a job, as far as they are stored. For a start: it takes a microsecond a row. */
+enum status store_replayed_lanes(struct store_reader *reader, const struct store_replay *replay,
+                                 void (*each)(void *ctx, uint32_t sink, uint32_t tenant,
+                                              const uint8_t lane[16]),
+                                 void *ctx);
+/* The hooks that a job asks for, ascending, behind `*after`, which moves to where the next call goes on;
+ * looks at a bounded number. `end`: there are none left. */
+enum status store_walk_hooks(struct store_reader *reader, const struct store_replay *replay, uint64_t *after,
+                             size_t limit, void (*each)(void *ctx, uint64_t seq), void *ctx, bool *end);
 
 struct store_stats {
     uint64_t hooks, next_seq, dead, dedupe_keys;

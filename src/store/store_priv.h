@@ -57,8 +57,8 @@ enum status schema_epoch(struct db *db, struct uuid *epoch, struct error *err);
 /* The columns of a row, in the order that row_view_of reads. */
 #define ROW_COLUMNS                                                                                          \
     "r.seq, r.sink, r.state, r.tenant, r.lane, r.key, r.received_at, r.attempts, r.first_attempt, r.due, "   \
-    "r.at, r.waived, r.cls, r.http_status, r.duration, r.reason, r.late"
-enum { ROW_COLUMN_COUNT = 17 };
+    "r.at, r.waived, r.cls, r.http_status, r.duration, r.reason, r.late, r.replay"
+enum { ROW_COLUMN_COUNT = 18 };
 /* States that keep a hook from being removed: pending, dead, held. */
 #define KEPT_STATES "(0, 2, 3)"
 #define DEAD_STATES "(2, 3)"
@@ -152,7 +152,9 @@ enum change_kind {
     CHANGE_MOVE,
     CHANGE_ERASE,
     CHANGE_FORGET,
-    CHANGE_PEN
+    CHANGE_PEN,
+    CHANGE_REPLAY,
+    CHANGE_REPLAY_STEP
 };
 
 static inline enum change_kind change_kind(const struct list *node)
@@ -251,6 +253,19 @@ void scrub_turn(struct store *store);
 /* Inside a transaction. */
 bool mark_write(sqlite3_stmt **sql, const struct list *node);
 bool move_write(sqlite3_stmt **sql, const struct list *node);
+
+/* ---- replay.c --------------------------------------------------------------------------------------------
+ */
+
+enum { REPLAYS_KEPT = 1000 }; /* that are over */
+
+/* Inside a transaction: a job as it is from now on; a step; what became of a row of a job. */
+bool replay_write(sqlite3_stmt **sql, const struct list *node);
+bool replay_step_write(struct store *store, struct list *node);
+bool replay_count(sqlite3_stmt **sql, const struct store_change *change);
+/* It is durable; or never will be. */
+int64_t replay_step_written(struct store *store, struct list *node);
+void replay_step_lost(struct list *node);
 
 /* ---- claim_index.c: who claimed a key, in memory ---------------------------------------------------------
  */
@@ -506,6 +521,26 @@ void remove_undone(struct store *store);
       "DELETE FROM claims WHERE seq IN (SELECT seq FROM claims WHERE seq < ?1 ORDER BY seq LIMIT ?2)")       \
     X(MOVE, "UPDATE rows SET lane = ?3, key = ?4, attempts = coalesce(attempts, 0), "                        \
             "late = max(coalesce(late, 0), ?3 IS NOT NULL) WHERE seq = ?1 AND sink = ?2")                    \
+    X(REPLAY, "INSERT INTO replays(n, id, state, why, tenant, source, sink, since, until, rate, max_lag, "   \
+              "first, cursor, last, created, changed, who, reason) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "  \
+              "?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18) ON CONFLICT(n) DO UPDATE SET state = ?3, "   \
+              "why = ?4, rate = ?10, changed = ?16, dead_run = 0")                                           \
+    X(REPLAY_TRIM, "DELETE FROM replays WHERE n <= ?1 AND state IN (2, 3)")                                  \
+    X(REPLAY_STEP, "UPDATE replays SET cursor = ?2, first = iif(hooks = 0, ?6, first), "                     \
+                   "hooks = hooks + ?3, made = made + ?4, owed = owed + ?5 "                                 \
+                   "WHERE n = ?1")                                                                           \
+    X(REPLAY_COUNT, "UPDATE replays SET done = done + ?2, dead = dead + ?3, given_up = given_up + ?4, "      \
+                    "dead_run = iif(?2 > 0, 0, dead_run + max(?3, 0)) WHERE n = ?1")                         \
+    X(REPLAY_LOOK, "SELECT state, coalesce(size, 0), lane FROM rows WHERE seq = ?1 AND sink = ?2")           \
+    X(REPLAY_ROW,                                                                                            \
+      "INSERT INTO rows(seq, sink, state, tenant, lane, key, received_at, size, attempts, "                  \
+      "late, replay) SELECT seq, ?2, 0, tenant, ?3, ?4, received_at, "                                       \
+      "length(head) + length(body), 0, 0, ?5 FROM hooks WHERE seq = ?1 "                                     \
+      "ON CONFLICT(seq, sink) DO UPDATE SET state = 0, "                                                     \
+      "lane = iif(state IN " DEAD_STATES ", lane, excluded.lane), "                                          \
+      "key = iif(state IN " DEAD_STATES ", key, excluded.key), attempts = 0, first_attempt = 0, "            \
+      "due = 0, waived = 0, replay = excluded.replay WHERE state <> 0")                                      \
+    X(REPLAY_NO_MORE, "UPDATE rows SET replay = NULL WHERE seq = ?1 AND sink = ?2 AND replay IS NOT NULL")   \
     X(NAME, "INSERT OR IGNORE INTO names(id, kind, text, sink) VALUES(?1, ?2, ?3, ?4)")                      \
     X(META, "INSERT INTO meta(name, value) VALUES(?1, ?2) "                                                  \
             "ON CONFLICT(name) DO UPDATE SET value = excluded.value")                                        \

@@ -33,12 +33,12 @@ static int free_arena(void **state)
     return 0;
 }
 
-static bool parse(const char *text, unsigned allowed)
+static bool parse(const char *text, uint64_t allowed)
 {
     return query_parse(bytes_str(text), allowed, arena, &query, &fault);
 }
 
-static void refuses(const char *text, unsigned allowed, const char *code, const char *filter)
+static void refuses(const char *text, uint64_t allowed, const char *code, const char *filter)
 {
     if (parse(text, allowed))
         fail_msg("%s should be refused", text);
@@ -185,7 +185,7 @@ static void said_twice_is_refused(void **state)
     refuses("source=a&source=a", ALL_OF_LANES, "bad_filter", "source");
 }
 
-static bool parse_body(const char *text, unsigned allowed)
+static bool parse_body(const char *text, uint64_t allowed)
 {
     assert_true(parse("", allowed));
     return query_parse_body(bytes_str(text), allowed, arena, &query, &fault);

@@ -142,6 +142,8 @@ static void replays_ascend_among_themselves(void **state)
     assert_problem(PLAY({"a", 3}, {"a", 2, .replay = "r1"}, {"a", 1, .replay = "r1"}),
                    "replay r1 delivers seq 1 behind seq 2");
     assert_in_order(PLAY({"a", 3}, {"a", 2, .replay = "r1"}, {"a", 1, .replay = "r2"}));
+    assert_in_order(PLAY({"a", 1}, {"a", 2}, {"a", 1, .replay = "r1"}, {"a", 2, .replay = "r1"}, /* killed */
+                         {"a", 1, .replay = "r1"}, {"a", 2, .replay = "r1"}));
 }
 
 static void the_previous_one_was_seen(void **state)

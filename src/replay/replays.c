@@ -1,0 +1,286 @@
+/* Jobs begin, change and are found again after a restart. What moves them on is runner.c. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay/replay_priv.h"
+#include "util/check.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/mem.h"
+
+/* ---- what belongs together ---- */
+
+bool job_is_active(const struct job *job)
+{
+    return job->is.state == REPLAY_RUNNING || job->is.state == REPLAY_PAUSED;
+}
+
+bool replay_takes_sink(const struct store_replay *replay, const struct lanes_sink *sink)
+{
+    return (!*replay->source || strcmp(replay->source, sink->source) == 0) &&
+           (!*replay->sink || strcmp(replay->sink, sink->name) == 0);
+}
+
+static bool is_same(const struct store_replay *a, const struct store_replay *b)
+{
+    return strcmp(a->tenant, b->tenant) == 0 && strcmp(a->source, b->source) == 0 &&
+           strcmp(a->sink, b->sink) == 0 && a->since_ms == b->since_ms && a->until_ms == b->until_ms;
+}
+
+static bool both_take(const char *a, const char *b)
+{
+    return !*a || !*b || strcmp(a, b) == 0;
+}
+
+/* A lane has one frontier: it is rewound by one job at a time. */
+static bool may_meet(const struct store_replay *a, const struct store_replay *b)
+{
+    return both_take(a->tenant, b->tenant) && both_take(a->source, b->source) && both_take(a->sink, b->sink);
+}
+
+/* ---- beginning ---- */
+
+static bool any_sink(struct replays *replays, const struct store_replay *replay)
+{
+    const struct lanes_sink *sinks;
+    size_t count;
+    bool any = false;
+    void *held = replays->options.hold(replays->options.ctx, &sinks, &count);
+    for (size_t i = 0; i < count; i++)
+        any |= replay_takes_sink(replay, &sinks[i]);
+    replays->options.let_go(held);
+    return any;
+}
+
+/* Under the lock. */
+static enum replay_answer judge(struct replays *replays, struct store_replay *replay)
+{
+    size_t active = 0;
+    LIST_EACH (node, &replays->jobs) {
+        const struct job *job = LIST_OWNER(node, struct job, node);
+        if (!job_is_active(job))
+            continue;
+        active++;
+        bool same = is_same(&job->is, replay);
+        if (same || may_meet(&job->is, replay)) {
+            *replay = job->is;
+            return same ? REPLAY_SAME : REPLAY_OVERLAPS;
+        }
+    }
+    return active < REPLAYS_ACTIVE_MAX ? REPLAY_OK : REPLAY_TOO_MANY;
+}
+
+static struct job *job_new(const struct store_replay *replay)
+{
+    struct job *job = mem_zalloc(sizeof *job);
+    job->is = *replay;
+    job->waits = "planning";
+    job->plan_at = replay->cursor;
+    job->tokens_at_ms = clock_mono_ms();
+    return job;
+}
+
+/* Under the lock. */
+static void begin(struct replays *replays, struct store_replay *replay)
+{
+    struct store_stats stats;
+    store_stats(replays->options.store, &stats);
+    replay->number = ++replays->last_number;
+    replay->state = REPLAY_RUNNING;
+    replay->created_ms = replay->changed_ms = clock_unix_ms();
+    replay->id = uuid_new(replay->created_ms);
+    replay->last = stats.next_seq - 1;
+    lanes_replay_known(replays->options.lanes, replay->number, &replay->id);
+    store_put_replay(replays->options.store, replay);
+    list_append(&replays->jobs, &job_new(replay)->node);
+    pthread_cond_broadcast(&replays->wake);
+}
+
+static void log_job(const char *event, const struct store_replay *replay)
+{
+    char id[UUID_TEXT];
+    uuid_format(&replay->id, id);
+    log_event(LOG_INFO, event, LOG_STR("id", id), LOG_STR("state", replay_state_name(replay->state)),
+              LOG_INT("rate", replay->rate), LOG_STR("who", replay->who));
+}
+
+enum replay_answer replays_begin(struct replays *replays, struct store_replay *replay)
+{
+    if (!any_sink(replays, replay))
+        return REPLAY_NO_SINK;
+    pthread_mutex_lock(&replays->lock);
+    enum replay_answer answer = replays->stop ? REPLAY_UNAVAILABLE : judge(replays, replay);
+    if (answer == REPLAY_OK)
+        begin(replays, replay);
+    pthread_mutex_unlock(&replays->lock);
+    if (answer == REPLAY_OK) {
+        log_job("replay_started", replay);
+        answer = store_flush(replays->options.store) ? REPLAY_OK : REPLAY_UNAVAILABLE;
+    }
+    return answer;
+}
+
+/* ---- changing ---- */
+
+/* Under the lock. */
+static struct job *find(struct replays *replays, const struct uuid *id)
+{
+    LIST_EACH (node, &replays->jobs) {
+        struct job *job = LIST_OWNER(node, struct job, node);
+        if (memcmp(&job->is.id, id, sizeof *id) == 0 && job_is_active(job))
+            return job;
+    }
+    return NULL;
+}
+
+static void set(struct replays *replays, struct job *job, int state, int64_t rate)
+{
+    if (rate > 0)
+        job->is.rate = rate;
+    if (state >= 0 && state != (int)job->is.state) {
+        job->is.state = (enum replay_state)state;
+        job->is.dead_run = 0;
+        snprintf(job->is.why, sizeof job->is.why, "%s",
+                 state == REPLAY_PAUSED ? "an operator paused it" : "");
+    }
+    job->is.changed_ms = clock_unix_ms();
+    store_put_replay(replays->options.store, &job->is);
+    pthread_cond_broadcast(&replays->wake);
+}
+
+enum replay_answer replays_set(struct replays *replays, const struct uuid *id, int state, int64_t rate,
+                               struct store_replay *replay)
+{
+    pthread_mutex_lock(&replays->lock);
+    bool stop = replays->stop;
+    struct job *job = stop ? NULL : find(replays, id);
+    if (job) {
+        set(replays, job, state, rate);
+        *replay = job->is;
+    }
+    pthread_mutex_unlock(&replays->lock);
+    if (!job)
+        return stop ? REPLAY_UNAVAILABLE : REPLAY_NOT_FOUND;
+    log_job("replay_changed", replay);
+    return store_flush(replays->options.store) ? REPLAY_OK : REPLAY_UNAVAILABLE;
+}
+
+bool replays_look(struct replays *replays, uint32_t number, struct replay_look *out)
+{
+    bool found = false;
+    pthread_mutex_lock(&replays->lock);
+    LIST_EACH (node, &replays->jobs) {
+        const struct job *job = LIST_OWNER(node, struct job, node);
+        if (job->is.number != number || !job_is_active(job))
+            continue;
+        found = true;
+        *out = (struct replay_look){job->waits, job->planned, job->lanes, job->lanes_rewound};
+    }
+    pthread_mutex_unlock(&replays->lock);
+    return found;
+}
+
+/* ---- life ---- */
+
+struct finding {
+    struct replays *replays;
+    struct job *job;
+};
+
+static void rewind_found(void *ctx, uint32_t sink, uint32_t tenant, const uint8_t lane[16])
+{
+    struct finding *finding = ctx;
+    struct map_lane found = {.sink = sink, .tenant = tenant, .rewound = true};
+    struct lanes_rewind rewind = {.lane = {.sink = sink, .tenant = tenant},
+                                  .frontier = finding->job->is.cursor};
+    memcpy(found.lane, lane, sizeof found.lane);
+    memcpy(rewind.lane.lane, lane, sizeof rewind.lane.lane);
+    VEC_PUSH(&finding->job->found, found);
+    lanes_rewind_restore(finding->replays->options.lanes, &rewind);
+}
+
+static bool find_job(void *ctx, const struct store_replay *replay)
+{
+    struct replays *replays = ctx;
+    if (replay->number > replays->last_number)
+        replays->last_number = replay->number;
+    lanes_replay_known(replays->options.lanes, replay->number, &replay->id);
+    if (replay->state == REPLAY_RUNNING || replay->state == REPLAY_PAUSED)
+        list_append(&replays->jobs, &job_new(replay)->node);
+    return true;
+}
+
+static enum status find_jobs(struct replays *replays)
+{
+    enum status status = store_list_replays(replays->reader, 0, UINT32_MAX, find_job, replays);
+    LIST_EACH (node, &replays->jobs) {
+        struct finding finding = {replays, LIST_OWNER(node, struct job, node)};
+        if (status == STATUS_OK)
+            status = store_replayed_lanes(replays->reader, &finding.job->is, rewind_found, &finding);
+        finding.job->lanes_rewound = finding.job->found.len;
+    }
+    return status;
+}
+
+enum status replays_open(const struct replays_options *options, struct replays **out, struct error *err)
+{
+    struct replays *replays = mem_zalloc(sizeof *replays);
+    pthread_condattr_t attr;
+    replays->options = *options;
+    list_init(&replays->jobs);
+    CHECK(pthread_mutex_init(&replays->lock, NULL) == 0 && pthread_condattr_init(&attr) == 0);
+    CHECK(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) == 0);
+    CHECK(pthread_cond_init(&replays->wake, &attr) == 0);
+    pthread_condattr_destroy(&attr);
+    enum status status = store_reader_open(options->store, &replays->reader, err);
+    if (status == STATUS_OK) {
+        status = find_jobs(replays);
+        if (status != STATUS_OK)
+            error_set(err, status, "the store's replays can't be read");
+    }
+    *out = replays;
+    if (status != STATUS_OK) {
+        replays_stop(replays);
+        replays_close(replays);
+        *out = NULL;
+    }
+    return status;
+}
+
+enum status replays_start(struct replays *replays, struct error *err)
+{
+    if (pthread_create(&replays->thread, NULL, runner_main, replays) != 0)
+        return error_set(err, STATUS_IO, "no thread for replays");
+    pthread_setname_np(replays->thread, "replays");
+    replays->running = true;
+    return STATUS_OK;
+}
+
+void replays_stop(struct replays *replays)
+{
+    if (!replays)
+        return;
+    pthread_mutex_lock(&replays->lock);
+    replays->stop = true;
+    pthread_cond_broadcast(&replays->wake);
+    pthread_mutex_unlock(&replays->lock);
+    if (replays->running)
+        CHECK(pthread_join(replays->thread, NULL) == 0);
+    replays->running = false;
+    store_reader_close(replays->reader);
+    replays->reader = NULL;
+}
+
+void replays_close(struct replays *replays)
+{
+    if (!replays)
+        return;
+    CHECK(!replays->reader);
+    struct list *node;
+    while ((node = list_pop(&replays->jobs)))
+        job_free(LIST_OWNER(node, struct job, node));
+    pthread_cond_destroy(&replays->wake);
+    pthread_mutex_destroy(&replays->lock);
+    free(replays);
+}
