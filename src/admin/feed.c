@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "util/check.h"
+#include "util/cond.h"
 #include "util/list.h"
 #include "util/mem.h"
 
@@ -193,11 +194,7 @@ struct feed *feed_open(struct events *events)
     list_init(&feed->watchers);
     pthread_mutex_init(&feed->lock, NULL);
     pthread_mutex_init(&feed->wake_lock, NULL);
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&feed->wake_cond, &attr);
-    pthread_condattr_destroy(&attr);
+    cond_init_monotonic(&feed->wake_cond);
     events_on_news(events, wake, feed);
     CHECK(pthread_create(&feed->thread, NULL, run, feed) == 0);
     return feed;

@@ -6,6 +6,7 @@
 
 #include "util/check.h"
 #include "util/clock.h"
+#include "util/cond.h"
 #include "util/mem.h"
 
 struct later {
@@ -60,11 +61,7 @@ struct later *later_open(void (*answer)(void *ctx, struct delivery *delivery),
     list_init(&later->waiting);
     list_init(&later->hanging);
     pthread_mutex_init(&later->lock, NULL);
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&later->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    cond_init_monotonic(&later->changed);
     CHECK(pthread_create(&later->thread, NULL, answer_when_due, later) == 0);
     return later;
 }

@@ -17,6 +17,7 @@
 #include "gateway/notify.h"
 #include "util/check.h"
 #include "util/clock.h"
+#include "util/cond.h"
 #include "util/log.h"
 #include "util/mem.h"
 #include "util/vec.h"
@@ -349,12 +350,8 @@ static void *run(void *ctx)
 void reload_open(struct gateway *g)
 {
     struct reloader *reloader = &g->reloader;
-    pthread_condattr_t attr;
     CHECK(pthread_mutex_init(&reloader->lock, NULL) == 0);
-    CHECK(pthread_condattr_init(&attr) == 0);
-    CHECK(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) == 0);
-    CHECK(pthread_cond_init(&reloader->wake, &attr) == 0);
-    pthread_condattr_destroy(&attr);
+    cond_init_monotonic(&reloader->wake);
     list_init(&reloader->asked);
     list_init(&reloader->over);
     static const char *const results[] = {"ok", "refused"};

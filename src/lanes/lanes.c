@@ -8,6 +8,7 @@
 #include "lanes/lanes_priv.h"
 #include "util/check.h"
 #include "util/clock.h"
+#include "util/cond.h"
 #include "util/hash.h"
 #include "util/log.h"
 #include "util/mem.h"
@@ -43,15 +44,6 @@ void backlog_judge(struct lanes *lanes)
 }
 
 /* ---- life ---- */
-
-static void cond_open(pthread_cond_t *cond)
-{
-    pthread_condattr_t attr;
-    CHECK(pthread_condattr_init(&attr) == 0);
-    CHECK(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) == 0);
-    CHECK(pthread_cond_init(cond, &attr) == 0);
-    pthread_condattr_destroy(&attr);
-}
 
 struct sched_options lanes_bounds(const struct lanes_options *options)
 {
@@ -94,10 +86,10 @@ enum status lanes_open(const struct lanes_options *options, struct lanes **out, 
     CHECK(pthread_mutex_init(&lanes->gate_lock, NULL) == 0);
     CHECK(pthread_mutex_init(&lanes->wake_lock, NULL) == 0);
     CHECK(pthread_mutex_init(&lanes->look_lock, NULL) == 0);
-    cond_open(&lanes->wake_cond);
-    cond_open(&lanes->look_cond);
+    cond_init_monotonic(&lanes->wake_cond);
+    cond_init_monotonic(&lanes->look_cond);
     CHECK(pthread_mutex_init(&lanes->act_lock, NULL) == 0);
-    cond_open(&lanes->act_cond);
+    cond_init_monotonic(&lanes->act_cond);
     inbox_init(&lanes->committed, lanes_wake, lanes);
     inbox_init(&lanes->outcomes, outcomes_came, lanes);
     cache_open(&lanes->cache);

@@ -5,6 +5,7 @@
 #include "store/store_priv.h"
 #include "util/check.h"
 #include "util/clock.h"
+#include "util/cond.h"
 #include "util/log.h"
 
 /* Frames are pages; sizes in bytes. */
@@ -126,13 +127,9 @@ static void *checkpointer_main(void *arg)
 enum status checkpoint_open(struct store *store, struct error *err)
 {
     struct checkpointer *log = &store->log;
-    pthread_condattr_t attr;
     CHECK(pthread_mutex_init(&log->lock, NULL) == 0);
     CHECK(pthread_mutex_init(&log->copying, NULL) == 0);
-    CHECK(pthread_condattr_init(&attr) == 0);
-    CHECK(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) == 0);
-    CHECK(pthread_cond_init(&log->wake, &attr) == 0);
-    pthread_condattr_destroy(&attr);
+    cond_init_monotonic(&log->wake);
     if (!db_int(&store->writer.db, "PRAGMA page_size", 4096, &log->page_size))
         return error_set(err, STATUS_IO, "%s: %s", store->path, db_problem(&store->writer.db));
     return db_open(&log->db, store->path, DB_WRITE, err);

@@ -9,6 +9,7 @@
 #include "store/store_priv.h"
 #include "util/check.h"
 #include "util/clock.h"
+#include "util/cond.h"
 #include "util/log.h"
 #include "util/mem.h"
 
@@ -196,12 +197,8 @@ static void *keeper_main(void *arg)
 enum status keeper_open(struct store *store, struct error *err)
 {
     struct keeper *keeper = &store->keeper;
-    pthread_condattr_t attr;
     CHECK(pthread_mutex_init(&keeper->lock, NULL) == 0);
-    CHECK(pthread_condattr_init(&attr) == 0);
-    CHECK(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) == 0);
-    CHECK(pthread_cond_init(&keeper->wake, &attr) == 0);
-    pthread_condattr_destroy(&attr);
+    cond_init_monotonic(&keeper->wake);
     enum status status = db_open(&keeper->db, store->path, DB_READ, err);
     if (status == STATUS_OK)
         status = db_prepare(&keeper->db, texts, KEEPER_SQL_COUNT, err);

@@ -5,16 +5,13 @@
 #include "store/store_priv.h"
 #include "util/check.h"
 #include "util/clock.h"
+#include "util/cond.h"
 
 void queue_init(struct queue *queue)
 {
     *queue = (struct queue){0};
-    pthread_condattr_t attr;
     CHECK(pthread_mutex_init(&queue->lock, NULL) == 0);
-    CHECK(pthread_condattr_init(&attr) == 0);
-    CHECK(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) == 0);
-    CHECK(pthread_cond_init(&queue->wake, &attr) == 0);
-    pthread_condattr_destroy(&attr);
+    cond_init_monotonic(&queue->wake);
 }
 
 void queue_free(struct queue *queue)
