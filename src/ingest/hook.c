@@ -32,8 +32,22 @@ struct envelope *hook_envelope(const struct route *route, const struct http_requ
     return envelope;
 }
 
+static void drop_header(struct envelope *envelope, struct bytes name)
+{
+    struct header *kept = arena_alloc(envelope->arena, (envelope->header_count + 1) * sizeof *kept);
+    size_t count = 0;
+    for (size_t i = 0; i < envelope->header_count; i++)
+        if (!bytes_eq_nocase(envelope->headers[i].name, name))
+            kept[count++] = envelope->headers[i];
+    envelope->headers = kept;
+    envelope->header_count = count;
+}
+
 void hook_keep_stored(struct envelope *envelope, const struct ingest_source *source)
 {
+    struct bytes secret = verify_secret_header(source->verifier);
+    if (secret.at)
+        drop_header(envelope, secret);
     if (source->store_headers)
         envelope_keep_headers(envelope, source->store_headers, source->store_header_count);
 }

@@ -81,6 +81,12 @@ struct verify_result verify(const struct verifier *verifier, const struct envelo
     return verify_traced(verifier, envelope, now_ms, &trace);
 }
 
+struct bytes verify_secret_header(const struct verifier *verifier)
+{
+    const struct scheme *scheme = verifier ? verifier->row->scheme : NULL;
+    return scheme && scheme->secret_header ? scheme->secret_header(verifier->key) : BYTES_NONE;
+}
+
 bool verify_countersign(const struct verifier *verifier, const struct envelope *envelope, int64_t now_ms,
                         struct bytes text, char hex[65])
 {

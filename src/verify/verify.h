@@ -43,6 +43,11 @@ struct verify_result {
  * the headers and the body as they arrived; any thread. */
 struct verify_result verify(const struct verifier *verifier, const struct envelope *envelope, int64_t now_ms);
 
+/* The header in which the secret itself is sent along (bearer, basic, gitlab): not to be stored or shown once
+ * the hook is judged. Absent where the provider signs, and for NULL. Lives as long as the
+ * verifier. */
+struct bytes verify_secret_header(const struct verifier *verifier);
+
 /* HMAC-SHA256 of a text by the source's first secret that `envelope` was signed with, in lower-case hex, for
  * a provider that asks whether its receiver knows the secret. False when the hook is not genuine or the
  * scheme has no secret. */

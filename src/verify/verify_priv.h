@@ -25,6 +25,8 @@ struct scheme {
                         const struct verify_engine *engine, void **key, struct error *err);
     void (*close)(void *key);
     struct verify_result (*check)(const void *key, const struct attempt *attempt);
+    /* The header that carries the secret itself; NULL: the scheme signs. */
+    struct bytes (*secret_header)(const void *key);
 };
 
 /* The table in schemes.c. */

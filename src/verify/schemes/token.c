@@ -122,9 +122,24 @@ static struct verify_result token_check(const void *opaque, const struct attempt
     return attempt->trace->secret ? verify_passed() : verify_failed(REASON_BAD_SIGNATURE);
 }
 
-const struct scheme scheme_gitlab = {
-    .secret_form = text_form, .open = gitlab_open, .close = token_close, .check = token_check};
-const struct scheme scheme_bearer = {
-    .secret_form = text_form, .open = bearer_open, .close = token_close, .check = token_check};
-const struct scheme scheme_basic = {
-    .secret_form = text_form, .open = basic_open, .close = token_close, .check = token_check};
+static struct bytes token_header(const void *opaque)
+{
+    const struct key *key = opaque;
+    return key->header;
+}
+
+const struct scheme scheme_gitlab = {.secret_form = text_form,
+                                     .open = gitlab_open,
+                                     .close = token_close,
+                                     .check = token_check,
+                                     .secret_header = token_header};
+const struct scheme scheme_bearer = {.secret_form = text_form,
+                                     .open = bearer_open,
+                                     .close = token_close,
+                                     .check = token_check,
+                                     .secret_header = token_header};
+const struct scheme scheme_basic = {.secret_form = text_form,
+                                    .open = basic_open,
+                                    .close = token_close,
+                                    .check = token_check,
+                                    .secret_header = token_header};
