@@ -190,16 +190,20 @@ void post_lane_skip(struct ask *ask)
 
 /* ---- sinks ---- */
 
-const struct admin_sink *ask_sink(struct ask *ask)
+const struct admin_sink *ask_sink_named(struct ask *ask, struct bytes source, struct bytes name)
 {
     for (size_t i = 0; i < ask->rules->sink_count; i++) {
         const struct admin_sink *sink = &ask->rules->sinks[i];
-        if (bytes_eq(ask->parts[0], bytes_str(sink->source)) &&
-            bytes_eq(ask->parts[1], bytes_str(sink->name)))
+        if (bytes_eq(source, bytes_str(sink->source)) && bytes_eq(name, bytes_str(sink->name)))
             return sink;
     }
     ask_not_found(ask, "sink");
     return NULL;
+}
+
+const struct admin_sink *ask_sink(struct ask *ask)
+{
+    return ask_sink_named(ask, ask->parts[0], ask->parts[1]);
 }
 
 void ask_audit_sink(struct ask *ask, const char *what, const struct admin_sink *sink, int64_t matched,

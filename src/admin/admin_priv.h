@@ -74,6 +74,8 @@ bool ask_act_failed(struct ask *ask, enum lanes_answer answer, const char *what)
 /* The lane, or the configured sink, that the path names; refused when there is none. */
 bool ask_lane(struct ask *ask, struct lanes_lane *lane);
 const struct admin_sink *ask_sink(struct ask *ask);
+/* The same by names from elsewhere. */
+const struct admin_sink *ask_sink_named(struct ask *ask, struct bytes source, struct bytes name);
 void ask_audit_sink(struct ask *ask, const char *what, const struct admin_sink *sink, int64_t matched,
                     int64_t done);
 

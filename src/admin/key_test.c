@@ -4,18 +4,6 @@
 #include "envelope/raw.h"
 #include "util/clock.h"
 
-static const struct admin_sink *named_sink(struct ask *ask)
-{
-    const struct query *query = &ask->query;
-    for (size_t i = 0; i < ask->rules->sink_count; i++) {
-        const struct admin_sink *sink = &ask->rules->sinks[i];
-        if (bytes_eq(query->source, bytes_str(sink->source)) && bytes_eq(query->sink, bytes_str(sink->name)))
-            return sink;
-    }
-    ask_not_found(ask, "sink");
-    return NULL;
-}
-
 static struct envelope *stored(struct ask *ask)
 {
     uint64_t seq;
@@ -48,7 +36,7 @@ static struct envelope *written(struct ask *ask)
 
 void post_key_test(struct ask *ask)
 {
-    const struct admin_sink *sink = named_sink(ask);
+    const struct admin_sink *sink = ask_sink_named(ask, ask->query.source, ask->query.sink);
     if (!sink)
         return;
     if (ask->query.has_hook == (ask->query.raw.at != NULL)) {

@@ -25,18 +25,6 @@ static bool take_line(struct reading *in, struct bytes *line)
     return true;
 }
 
-static bool is_token(struct bytes text)
-{
-    static const char others[] = "!#$%&'*+-.^_`|~";
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.at[i];
-        bool alphanumeric = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-        if (!alphanumeric && (!c || !strchr(others, c)))
-            return false;
-    }
-    return text.len > 0;
-}
-
 /* "POST /webhooks/shop?a=b HTTP/1.1"; the version may be missing. */
 static enum status read_request_line(struct reading *in, struct envelope *envelope)
 {
@@ -54,7 +42,7 @@ static enum status read_request_line(struct reading *in, struct envelope *envelo
         target = BYTES_NONE;
     else if (version)
         target.len = (size_t)(version - target.at);
-    if (!is_token(method) || target.len == 0 || target.at[0] != '/')
+    if (!bytes_is_token(method) || target.len == 0 || target.at[0] != '/')
         return error_set(in->err, STATUS_INVALID,
                          "line 1: expected \"METHOD /path HTTP/1.1\", found \"%.60s\"",
                          arena_copy(envelope->arena, line).at);
@@ -72,7 +60,7 @@ static enum status read_header(struct reading *in, struct envelope *envelope, st
 {
     const char *colon = memchr(line.at, ':', line.len);
     struct bytes name = colon ? bytes_of(line.at, (size_t)(colon - line.at)) : BYTES_NONE;
-    if (!is_token(name))
+    if (!bytes_is_token(name))
         return error_set(in->err, STATUS_INVALID, "line %zu: expected \"Name: value\", found \"%.60s\"",
                          in->line, arena_copy(envelope->arena, line).at);
     struct bytes value = bytes_trim(bytes_of(colon + 1, line.len - name.len - 1));

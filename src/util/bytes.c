@@ -83,3 +83,13 @@ bool hex_decode(struct bytes text, uint8_t *out, size_t n)
     }
     return true;
 }
+
+bool bytes_is_token(struct bytes text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.at[i];
+        if (c <= 0x20 || c >= 0x7f || strchr("()<>@,;:\\\"/[]?={}", c))
+            return false;
+    }
+    return text.len > 0;
+}

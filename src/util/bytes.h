@@ -43,6 +43,8 @@ bool bytes_starts(struct bytes text, struct bytes prefix);
 int bytes_cmp(struct bytes a, struct bytes b);
 /* Without blanks and tabs at both ends; what is left of an all-blank text is empty, not absent. */
 struct bytes bytes_trim(struct bytes text);
+/* An HTTP token (RFC 9110, section 5.6.2): a method or the name of a header. */
+bool bytes_is_token(struct bytes text);
 /* Equal in time that depends on the lengths only. */
 bool bytes_eq_constant_time(struct bytes a, struct bytes b);
 

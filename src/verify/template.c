@@ -9,19 +9,6 @@ static const struct {
     enum place place;
 } places[] = {{"body", PLACE_BODY}, {"ts", PLACE_TS}, {"method", PLACE_METHOD}, {"url", PLACE_URL}};
 
-static bool is_token(struct bytes text)
-{
-    static const char others[] = "!#$%&'*+-.^_`|~";
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.at[i];
-        bool good = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                    (c && strchr(others, c));
-        if (!good)
-            return false;
-    }
-    return text.len > 0;
-}
-
 static bool add(struct template *template, enum place place, struct bytes text)
 {
     if (template->count == TEMPLATE_PARTS_MAX)
@@ -36,7 +23,7 @@ static const char *add_place(struct template *template, struct bytes name)
     static const char many[] = "it has too many places";
     if (bytes_starts(name, BYTES("header:"))) {
         struct bytes header = bytes_of(name.at + 7, name.len - 7);
-        if (!is_token(header))
+        if (!bytes_is_token(header))
             return "{header:X} needs the name of a header";
         return add(template, PLACE_HEADER, header) ? NULL : many;
     }

@@ -27,18 +27,10 @@ static enum status check_readable(const char *option, const char *path, struct e
     return STATUS_OK;
 }
 
-static bool is_token(const char *name)
-{
-    for (const char *p = name; *p; p++)
-        if (*p <= 0x20 || *p >= 0x7f || strchr("()<>@,;:\\\"/[]?={}", *p))
-            return false;
-    return *name != 0;
-}
-
 static enum status check_header(const struct http_shape *shape, const struct sink_header *header,
                                 struct error *err)
 {
-    if (!is_token(header->name))
+    if (!bytes_is_token(bytes_str(header->name)))
         return error_set(err, STATUS_INVALID,
                          "headers: a header name must be letters, digits and '-', got \"%.60s\"",
                          header->name);

@@ -97,14 +97,6 @@ static bool is_configured(const struct sink_options *options, struct bytes name)
     return false;
 }
 
-static bool is_token(struct bytes name)
-{
-    for (size_t i = 0; i < name.len; i++)
-        if (name.at[i] <= 0x20 || name.at[i] >= 0x7f || strchr("()<>@,;:\\\"/[]?={}", name.at[i]))
-            return false;
-    return name.len > 0;
-}
-
 static bool is_forwarded(const struct http_shape *shape, const struct envelope *envelope, struct bytes name)
 {
     const struct sink_options *options = shape->options;
@@ -188,7 +180,7 @@ static void suppress(struct http_request *request, const char *name)
 static void forward(struct http_request *request, const struct header *header)
 {
     struct bytes value = bytes_trim(header->value);
-    if (!is_token(header->name))
+    if (!bytes_is_token(header->name))
         return;
     for (size_t i = 0; i < value.len; i++) {
         char c = value.at[i];
