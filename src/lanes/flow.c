@@ -165,10 +165,10 @@ bool slots_offer(struct sched *sched)
            sched->options.concurrency - sched->running > sched->reserved) {
         struct list *first = list_pop(&sched->short_of_slots);
         struct sched_sink *sink = LIST_OWNER(first, struct sched_sink, short_node);
-        if (sink_waits(sink) && sink_free_slots(sched, sink) > sink->ringed) {
-            sink_release(sched, sink);
+        unsigned ringed = sink->ringed;
+        sink_release(sched, sink); /* or its timer, when it waits for a token now */
+        if (sink->ringed > ringed)
             return true;
-        }
     }
     return false;
 }

@@ -312,6 +312,47 @@ static void no_set_of_hanging_sinks_takes_all_slots(void **state)
     }
 }
 
+/* Found by the simulation: a sink that had asked for a slot of nobody's share had no token when its turn to
+ * get one came, was crossed out, and no timer was set for its next token: it waited for an attempt of its own
+ * to end. */
+static void a_sink_that_is_offered_a_slot_without_a_token_starts_when_it_has_one(void **state)
+{
+    (void)state;
+    enum { ALL = 16, SHARE = 2 };
+    struct sched_options options = {
+        .seed = 7, .lane_idle_ms = 900000, .lane_idle_most = 1000, .concurrency = ALL};
+    sched_set_bounds(sched, &options);
+    sched_sink_set(sched, now, 2, &policy);
+    sched_sink_set(sched, now, 3, &policy); /* has no work: its share stays free */
+    uint64_t seq = 1;
+    for (; seq <= ALL; seq++)
+        put((struct sched_place){.sink = 2}, seq);
+    struct sched_start others[ALL], mine[2 * SHARE];
+    unsigned count = 0;
+    while (next(&others[count]))
+        count++;
+    assert_int_equal(count, ALL - 2 * SHARE);
+    policy.rate = 2 * SHARE;
+    sched_sink_set(sched, now, 1, &policy);
+    pass(900); /* its bucket is full */
+    for (; seq <= 2 * ALL; seq++)
+        put((struct sched_place){.sink = 1}, seq);
+    for (unsigned i = 0; i < SHARE; i++)
+        assert_true(next(&mine[i]));
+    expect_none(); /* it has tokens, and asks for a slot beyond its share */
+    for (unsigned i = 0; i < SHARE; i++)
+        answer(mine[i], SCHED_OK);
+    for (unsigned i = 0; i < SHARE; i++)
+        assert_true(next(&mine[i])); /* its last tokens, on slots of its share: these hang */
+    for (unsigned i = 0; i < count; i++)
+        answer(others[i], SCHED_OK);
+    while (next(&others[0]))
+        assert_int_equal(others[0].place.sink, 2);
+    pass(300);
+    assert_true(next(&mine[0]));
+    assert_int_equal(mine[0].place.sink, 1);
+}
+
 static void a_rate_is_kept(void **state)
 {
     (void)state;
@@ -708,6 +749,7 @@ int main(void)
         PLAY(slots_go_round_over_tenants_then_sinks_then_lanes),
         PLAY(a_hanging_sink_holds_at_most_eight_slots),
         PLAY(no_set_of_hanging_sinks_takes_all_slots),
+        PLAY(a_sink_that_is_offered_a_slot_without_a_token_starts_when_it_has_one),
         PLAY(a_rate_is_kept),
         PLAY(a_blocked_lane_is_told_of_once_and_again_when_it_goes_on),
         PLAY(a_clock_jump_neither_stalls_nor_storms),
