@@ -123,6 +123,25 @@ describe("Lua keys", function()
     assert.equal("none", to:wait_taken(1)[1].key)
   end)
 
+  it("are read anew by a reload; a script that can't work refuses it, and what ran goes on", function()
+    start [[{ "keys.shop", "by_region", { "eu" } }]]
+    local path = gate.dir .. "/lua/keys/shop.lua"
+    local function key_of(n)
+      assert.equal(201, gate:post("demo", {}, body("7", n)).status)
+      return to:wait_taken(n)[n].key
+    end
+    assert.equal("eu:7", key_of(1))
+    process.write_file(path, (SHOP:gsub('region .. ":" .. shop', 'region .. "/" .. shop')))
+    assert.equal("eu:7", key_of(2)) -- nothing looks at the file by itself
+    assert.equal(200, gate:ask("/v1/reload", "POST").status)
+    assert.equal("eu/7", key_of(3))
+    process.write_file(path, SHOP .. "\nthis is not Lua")
+    local answer = gate:ask("/v1/reload", "POST")
+    assert.equal(400, answer.status, answer.body)
+    assert.truthy(answer.body:find("shop.lua:", 1, true), answer.body)
+    assert.equal("eu/7", key_of(4))
+  end)
+
   it("that can't work are refused by check, with the line of the file and of the script", function()
     local dir = process.temp_dir()
     os.execute("mkdir -p " .. process.quote(dir .. "/lua/keys"))

@@ -56,6 +56,30 @@ describe("over TLS", function()
     return tonumber(status), answer
   end
 
+  it("a reload takes the certificate that lies there now", function()
+    local config = configs.demo { sinks = [[{ type = "log" }]], http = tls() }
+    gate = gateway.start { config = config }
+    assert.equal(201, (post("demo", "a")))
+    local function shown()
+      return sh("openssl s_client -connect %s </dev/null 2>/dev/null | openssl x509 -noout -fingerprint -sha256",
+        gate.ingest):match "=(%S+)"
+    end
+    assert.equal(prints.server, shown())
+    local renewed = certificate(dir, "server") -- as a renewal does: the same names, other bytes
+    assert.not_equal(prints.server, renewed)
+    assert.equal(prints.server, shown())
+    local answer = gate:ask("/v1/reload", "POST")
+    assert.equal(200, answer.status, answer.body)
+    assert.equal(renewed, shown())
+    assert.equal(201, (post("demo", "b")))
+    sh("echo spoilt > %s/server.pem", dir)
+    answer = gate:ask("/v1/reload", "POST")
+    assert.is_true(answer.status >= 400, answer.body)
+    assert.truthy(answer.body:find("server.pem", 1, true), answer.body)
+    assert.equal(renewed, shown())
+    prints.server = certificate(dir, "server")
+  end)
+
   it("a quarantined hook keeps the fingerprint of its client, and is verified again by it", function()
     sink = receiver.start()
     local function config(list)
