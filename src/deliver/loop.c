@@ -14,11 +14,20 @@
 #include "util/inbox.h"
 #include "util/log.h"
 #include "util/mem.h"
+#include "util/vec.h"
 
 enum {
     EVENTS_MAX = 128, /* taken from epoll at once */
     CONNECTIONS_MAX =
         8192, /* in a loop's pool. Counts busy ones too: were it near what runs, none would be kept */
+};
+
+/* What epoll knows of a socket, by its number. */
+struct watched {
+    uint32_t events; /* 0: it is not in epoll */
+    bool wanted;     /* by curl, now */
+    bool connection; /* whose end loop_closes tells; others are libcurl's own, gone when it wants them no more
+                      */
 };
 
 struct loop {
@@ -29,8 +38,9 @@ struct loop {
     int epoll, wake;
     struct inbox inbox;  /* of attempts */
     struct list running; /* of loop_transfer */
-    int64_t timer_us;    /* when curl wants to be called; 0: never */
-    bool again;          /* something was posted from this very thread: look before sleeping */
+    VEC(struct watched) watched;
+    int64_t timer_us; /* when curl wants to be called; 0: never */
+    bool again;       /* something was posted from this very thread: look before sleeping */
     atomic_bool stopping;
     _Atomic int64_t deadline_ms; /* set before stopping */
 };
@@ -54,37 +64,58 @@ static void on_wake(void *ctx)
         ring(loop);
 }
 
-/* `known`: it should be in epoll already. The number of a socket may have been given to another one since, so
- * either guess may be wrong. When the system has no room for it, its transfer hears nothing, and ends at its
- * timeout. */
-static void watch(struct loop *loop, int fd, struct epoll_event *event, bool known)
+static struct watched *watched_at(struct loop *loop, int fd)
 {
-    int guess = known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, other = known ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
-    if (epoll_ctl(loop->epoll, guess, fd, event) == 0)
-        return;
-    if (errno == (known ? ENOENT : EEXIST) && epoll_ctl(loop->epoll, other, fd, event) == 0)
-        return;
-    log_event(LOG_ERROR, "deliver_socket_not_watched", LOG_STR("reason", strerror(errno)));
+    while (loop->watched.len <= (size_t)fd)
+        VEC_PUSH(&loop->watched, ((struct watched){0}));
+    return &loop->watched.at[fd];
 }
 
-/* What curl wants to hear about a socket. It says REMOVE before it closes one; `known` is set once it is in
- * epoll. */
-static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *known)
+/* In epoll with these events. When the system has no room for it, its transfer hears nothing, and ends at its
+ * timeout. */
+static void watch(struct loop *loop, int fd, struct watched *watched, uint32_t events)
 {
-    (void)easy;
-    struct loop *loop = ctx;
-    if (what == CURL_POLL_REMOVE) {
+    struct epoll_event event = {.data.fd = fd, .events = events};
+    int op = watched->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+    if (watched->events == events)
+        return;
+    if (epoll_ctl(loop->epoll, op, fd, &event) == 0)
+        watched->events = events;
+    else
+        log_event(LOG_ERROR, "deliver_socket_not_watched", LOG_STR("reason", strerror(errno)));
+}
+
+static void unwatch(struct loop *loop, int fd, struct watched *watched)
+{
+    if (watched->events)
         epoll_ctl(loop->epoll, EPOLL_CTL_DEL, fd, NULL);
-        return 0;
-    }
-    struct epoll_event event = {.data.fd = fd};
-    if (what & CURL_POLL_IN)
-        event.events |= EPOLLIN;
-    if (what & CURL_POLL_OUT)
-        event.events |= EPOLLOUT;
-    watch(loop, fd, &event, known);
-    curl_multi_assign(loop->multi, fd, loop);
+    watched->events = 0;
+}
+
+/* What curl wants to hear about a socket. A kept connection stays in epoll between two requests: nothing is
+ * said on it as a rule, and what is, ends that. */
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *of_socket)
+{
+    (void)easy, (void)of_socket;
+    struct loop *loop = ctx;
+    struct watched *watched = watched_at(loop, fd);
+    watched->wanted = what != CURL_POLL_REMOVE;
+    if (watched->wanted)
+        watch(loop, fd, watched,
+              (what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u));
+    else if (!watched->connection)
+        unwatch(loop, fd, watched);
     return 0;
+}
+
+void loop_opened(struct loop *loop, int fd)
+{
+    *watched_at(loop, fd) = (struct watched){.connection = true};
+}
+
+void loop_closes(struct loop *loop, int fd)
+{
+    *watched_at(loop, fd) = (struct watched){0}; /* closing takes it out of epoll */
 }
 
 static int on_timer(CURLM *multi, long timeout_ms, void *ctx)
@@ -120,6 +151,11 @@ static void take_event(struct loop *loop, const struct epoll_event *event)
         uint64_t count;
         ssize_t n = read(loop->wake, &count, sizeof count);
         (void)n; /* non-blocking: an empty one is fine */
+        return;
+    }
+    struct watched *watched = watched_at(loop, event->data.fd);
+    if (!watched->wanted) {
+        unwatch(loop, event->data.fd, watched);
         return;
     }
     int mask = 0;
@@ -187,6 +223,20 @@ static void end_round(struct deliver *deliver)
         deliver->round(deliver->round_ctx);
 }
 
+/* False at the end of the loop's life. */
+static bool round_of(struct loop *loop)
+{
+    bool stopping = loop->stopping; /* before the inbox is emptied: nothing is posted behind it */
+    loop->again = false;
+    start_posted(loop);
+    run_timer(loop);
+    collect_finished(loop);
+    if (stopping && clock_mono_ms() >= loop->deadline_ms)
+        abort_running(loop);
+    end_round(loop->deliver);
+    return !stopping || !list_empty(&loop->running);
+}
+
 static void *loop_main(void *ctx)
 {
     struct loop *loop = ctx;
@@ -194,18 +244,13 @@ static void *loop_main(void *ctx)
     own = loop;
     for (;;) {
         int n = epoll_wait(loop->epoll, events, EVENTS_MAX, wait_ms(loop));
-        loop->again = false;
         for (int i = 0; i < n; i++)
             take_event(loop, &events[i]);
-        bool stopping = loop->stopping; /* before the inbox is emptied: nothing is posted behind it */
-        start_posted(loop);
-        run_timer(loop);
-        collect_finished(loop);
-        if (stopping && clock_mono_ms() >= loop->deadline_ms)
-            abort_running(loop);
-        end_round(loop->deliver);
-        if (stopping && list_empty(&loop->running))
-            return NULL;
+        /* What a round's end starts goes out at once: other answers may be there by now, and would be first.
+         */
+        for (unsigned rounds = 0; rounds < 2 && (rounds == 0 || loop->again); rounds++)
+            if (!round_of(loop))
+                return NULL;
     }
 }
 
@@ -288,5 +333,6 @@ void loop_close(struct loop *loop)
     if (loop->epoll >= 0)
         close(loop->epoll);
     inbox_destroy(&loop->inbox);
+    VEC_FREE(&loop->watched);
     free(loop);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "deliver/sinks/http_priv.h"
 #include "util/check.h"
@@ -45,6 +46,11 @@ struct transfer {
     struct http_seen seen;
 };
 
+static struct loop *own_loop(const struct transfer *transfer)
+{
+    return transfer->sink->base.deliver->loops[transfer->loop];
+}
+
 static bool is_allowed(struct transfer *transfer, const uint8_t address[16])
 {
     if (egress_allows(&atomic_load(&transfer->sink->base.deliver->egress)->rules, address))
@@ -79,9 +85,18 @@ static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_so
         ntohs(address->family == AF_INET ? ((struct sockaddr_in *)(void *)&address->addr)->sin_port
                                          : ((struct sockaddr_in6 *)(void *)&address->addr)->sin6_port);
     int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-    if (fd < 0)
+    if (fd < 0) {
         seen->socket_errno = errno;
-    return fd < 0 ? CURL_SOCKET_BAD : fd;
+        return CURL_SOCKET_BAD;
+    }
+    loop_opened(own_loop(transfer), fd);
+    return fd;
+}
+
+static int close_socket(void *ctx, curl_socket_t fd)
+{
+    loop_closes(ctx, fd);
+    return close(fd);
 }
 
 /* One line of a head; an interim answer (1xx) has a head of its own, and a proxy's is not shown. */
@@ -162,6 +177,8 @@ static void set_options(CURL *easy, struct transfer *transfer)
 
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, own_loop(transfer));
     curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, before_request);
     curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
@@ -251,7 +268,7 @@ static void http_start(struct sink *base, unsigned loop, struct attempt *attempt
     curl_easy_setopt(
         easy, CURLOPT_CONNECTTIMEOUT_MS,
         (long)(transfer->timeout_ms < CONNECT_TIMEOUT_MS ? transfer->timeout_ms : CONNECT_TIMEOUT_MS));
-    loop_run(base->deliver->loops[loop], &transfer->base);
+    loop_run(own_loop(transfer), &transfer->base);
 }
 
 static enum status http_open(struct deliver *deliver, const struct sink_options *options, struct sink **out,
