@@ -3,7 +3,7 @@ local socket = require "socket"
 
 local process = {}
 
-local running = {} -- pid -> true: what a crashed spec would leave behind
+local running = {} -- pid -> when it started: what a crashed spec would leave behind
 
 local function quote(text)
   return "'" .. tostring(text):gsub("'", "'\\''") .. "'"
@@ -51,6 +51,16 @@ function process.remove(dir)
   os.execute("rm -rf " .. quote(dir))
 end
 
+-- State and start time (in ticks) of a process; nil when there is none. The system gives a number out again, on a busy machine
+-- within minutes: who still has it may be somebody else.
+local function look(pid)
+  local rest = (process.read_file(("/proc/%d/stat"):format(pid)) or ""):match "^.*%) (.*)$"
+  if not rest then return nil end
+  local fields = {}
+  for field in rest:gmatch "%S+" do fields[#fields + 1] = field end
+  return fields[1], fields[20]
+end
+
 -- Starts `words` in the background with `env` added. Output goes to out_path / err_path (appended). Gives the pid.
 function process.spawn(words, out_path, err_path, env)
   local line = { "exec", "env" }
@@ -61,18 +71,18 @@ function process.spawn(words, out_path, err_path, env)
   local pipe = io.popen(command)
   local pid = tonumber(pipe:read "*l")
   pipe:close()
-  running[pid] = true
+  running[pid] = select(2, look(pid))
   return pid
 end
 
 function process.signal(pid, name)
-  return os.execute(("kill -%s %d 2>/dev/null"):format(name, pid)) == 0
+  return process.alive(pid) and os.execute(("kill -%s %d 2>/dev/null"):format(name, pid)) == 0
 end
 
--- A zombie is gone too: nobody in this program waits for grandchildren.
+-- One of ours, started here. A zombie is gone too: nobody in this program waits for grandchildren.
 function process.alive(pid)
-  local stat = process.read_file(("/proc/%d/stat"):format(pid))
-  local gone = not stat or stat:match "%) (%a)" == "Z"
+  local state, started = look(pid)
+  local gone = not state or state == "Z" or started ~= running[pid]
   if gone then running[pid] = nil end
   return not gone
 end
