@@ -251,8 +251,10 @@ end
 local function opened(given, whole)
   local section = whole.egress or {}
   local ranges, http = section.allow_private, section.allow_http
+  local given_ranges = member_of(given.egress, "allow_private")
+  if env.is_mark(given_ranges) then ranges = nil end
   for i in ipairs(ranges or {}) do
-    if env.is_mark(member_of(member_of(given.egress, "allow_private"), i)) then ranges = nil end
+    if env.is_mark(member_of(given_ranges, i)) then ranges = nil end
   end
   if http == nil or env.is_mark(member_of(given.egress, "allow_http")) then http = true end
   return { ranges = ranges or { "0.0.0.0/0", "::/0" }, http = http }

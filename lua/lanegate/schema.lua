@@ -211,10 +211,19 @@ local sink = {
 }
 schema.sink = sink
 
+local addresses = {
+  { name = "deny", type = "ranges", default = {}, public = true,
+    doc = "Ranges such as `10.0.0.0/8` or `2001:db8::/32` that are answered 403 `ip_denied`, whatever `allow` says." },
+  { name = "allow", type = "ranges", default = {}, public = true,
+    doc = "When it is not empty, only these get in." },
+}
+
 local source = {
   { name = "tenant", type = "name", default = "default", public = true, doc = "Who owns the hooks of this source." },
   { name = "verify", type = "verify", default = { type = "none" }, public = true,
     doc = "How to tell that a hook is genuine." },
+  { name = "addresses", type = "section", rows = addresses,
+    doc = "Who may post to this source, of those whom the gateway's own `addresses` let in." },
   { name = "on_verify_failure", type = "choice", choices = { "reject", "quarantine", "accept_flag" },
     default = "reject", public = true,
     doc = "`reject` answers 401; `quarantine` keeps the hook for a person to look at and answers 202; `accept_flag` takes the "
@@ -293,8 +302,16 @@ schema.rows = {
         doc = "Only clients with a certificate that leads to one of these get in, on every path. Unset: a client is asked for "
           .. "its certificate when a source verifies by `mtls`, and any one is taken: the source decides." },
     } },
-    { name = "trusted_proxies", type = "anything", later = true, doc = "Whose X-Forwarded-For is believed." },
+    { name = "trusted_proxies", type = "ranges", default = {}, public = true,
+      doc = "Proxies whose `X-Forwarded-For` is believed, as ranges such as `10.0.0.0/8`. Who posted a hook is then the first "
+        .. "address that is not one of theirs, from the right over all lines of the header; when all are, the leftmost. A port "
+        .. "behind it (`1.2.3.4:5678`, `[::1]:80`) is left out, and what stands further left is not read. Anything else in its "
+        .. "place (`unknown`) is answered 403 `ip_denied`. Unset: the address of the connection." },
   } },
+
+  { name = "addresses", type = "section", rows = addresses,
+    doc = "From where hooks may come, for all sources. A list is a table of ranges, or one text with blanks or line feeds "
+      .. "between them, such as a `file`. `/health` and `/ready` are for everybody." },
 
   { name = "admin", type = "section", doc = "The door for operators.", rows = {
     { name = "listen", type = "address", default = "127.0.0.1:4002", public = true,

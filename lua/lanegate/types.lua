@@ -219,8 +219,20 @@ types.addresses = { expects = types.address.expects .. ", or a list of them",
     return types.read_list(check, value, row, place, { type = "address" })
   end }
 
+-- Providers publish theirs as lines of a file, so a text with blanks between is fine too.
+local RANGES_MAX = 4096
+
 types.ranges = { expects = 'a list of ranges such as { "10.0.0.0/8" }', read = function(check, value, row, place)
-  return types.read_list(check, value, row, place, { type = "range" })
+  local list = value
+  if type(value) == "string" then
+    list = {}
+    for range in value:gmatch("[^%s,]+") do list[#list + 1] = range end
+    if #list == 0 then return refuse(check, value, row, place) end
+  end
+  if tree.looks_like_list(list) and #list > RANGES_MAX then
+    return check.faults:add(place, ("must have at most %d ranges, got %d"):format(RANGES_MAX, #list)) or nil
+  end
+  return types.read_list(check, list, row, place, { type = "range" })
 end }
 
 types.header_name = text_type("a header name", types.is_header_name)

@@ -171,9 +171,9 @@ int main(int argc, char **argv)
         answer_all(listener);
     close(listener);
 
-    struct egress_cidr loopback;
-    egress_cidr_parse("127.0.0.0/8", &loopback, NULL);
-    struct deliver_options options = {.threads = threads, .egress = {&loopback, 1, true}};
+    struct ip_range loopback;
+    ip_range_parse("127.0.0.0/8", &loopback, NULL);
+    struct deliver_options options = {.threads = threads, .egress = {{&loopback, 1}, true}};
     CHECK(deliver_open(&options, &deliver, NULL) == STATUS_OK);
     struct sink *sink = open_sink(port, "hook"), *deaf = open_sink(deaf_port, "hang");
     struct attempt *hung = start(deaf, hanging, on_hung);

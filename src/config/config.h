@@ -14,6 +14,7 @@
 #include "script/keys.h"
 #include "store/store.h"
 #include "util/arena.h"
+#include "util/ip.h"
 #include "util/log.h"
 #include "util/status.h"
 #include "util/value.h"
@@ -35,6 +36,7 @@ struct config_sink {
 struct config_source {
     const char *name, *tenant;
     bool shared;               /* tenant_path: the URL's tenant becomes the hook's */
+    struct ip_gate gate;       /* beside the one for all */
     struct verifier *verifier; /* NULL when loaded without resolving secrets */
     enum on_verify_failure on_verify_failure;
     int respond; /* 200 201 202 204 */
@@ -81,6 +83,8 @@ struct config {
     struct http_options http; /* handler, ctx and metrics are the gateway's to fill in a copy */
     const char *prefix;       /* "/webhooks" */
     enum routing routing;
+    struct ip_ranges trusted_proxies;
+    struct ip_gate gate; /* for all sources */
     struct http_options admin;
     bool admin_auth_none;
     const struct config_token *tokens;

@@ -40,6 +40,8 @@ void config_make_verifier(struct loading *loading, struct config_source *source,
 /* values.c: lists of a tree as arrays in the arena. */
 const char *const *config_strings(const struct value *list, struct arena *arena); /* NULL-terminated */
 const struct bytes *config_texts(const struct value *list, struct arena *arena);
+struct ip_ranges config_ranges(const struct value *list, struct arena *arena); /* judged by the checks */
+struct ip_gate config_gate(const struct value *addresses, struct arena *arena);
 bool config_is(const struct value *map, const char *name, const char *word);
 
 #endif

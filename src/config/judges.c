@@ -7,15 +7,15 @@ static enum status judge_url(const char *url, bool is_proxy, const char *const *
                              bool allow_http, struct error *err)
 {
     struct arena *arena = arena_new(SCRATCH);
-    struct egress_rules rules = {.allow_http = allow_http};
-    while (allow_private[rules.allow_count])
-        rules.allow_count++;
-    struct egress_cidr *ranges = arena_zalloc(arena, (rules.allow_count + 1) * sizeof *ranges);
-    rules.allow_private = ranges;
+    size_t count = 0;
+    while (allow_private[count])
+        count++;
+    struct ip_range *ranges = arena_zalloc(arena, (count + 1) * sizeof *ranges);
+    struct egress_rules rules = {.allow_private = {ranges, count}, .allow_http = allow_http};
 
     enum status status = STATUS_OK;
-    for (size_t i = 0; status == STATUS_OK && i < rules.allow_count; i++)
-        status = egress_cidr_parse(allow_private[i], &ranges[i], err);
+    for (size_t i = 0; status == STATUS_OK && i < count; i++)
+        status = ip_range_parse(allow_private[i], &ranges[i], err);
     if (status == STATUS_OK)
         status = is_proxy ? egress_proxy_check(url, &rules, err) : egress_url_check(url, &rules, err);
     arena_free(arena);
@@ -24,8 +24,8 @@ static enum status judge_url(const char *url, bool is_proxy, const char *const *
 
 static enum status judge_range(const char *text, struct error *err)
 {
-    struct egress_cidr range;
-    return egress_cidr_parse(text, &range, err);
+    struct ip_range range;
+    return ip_range_parse(text, &range, err);
 }
 
 static enum status judge_secret(struct bytes text, struct error *err)

@@ -73,6 +73,8 @@ static void fill_http(struct config *config, const struct value *root)
         .tls = tls_options(config, root),
     };
     config->prefix = value_str(http, "prefix", NULL);
+    config->trusted_proxies = config_ranges(value_get(http, "trusted_proxies"), config->arena);
+    config->gate = config_gate(value_get(root, "addresses"), config->arena);
     config->routing = config_is(http, "routing", "tenant_path") ? ROUTING_TENANT_PATH : ROUTING_PATH;
 }
 
@@ -171,15 +173,8 @@ static void fill_dispatch(struct config *config, const struct value *dispatch)
 
 static void fill_egress(struct config *config, const struct value *egress)
 {
-    const struct value *list = value_get(egress, "allow_private");
-    struct egress_cidr *ranges = arena_zalloc(config->arena, (list->len + 1) * sizeof *ranges);
-    config->egress.allow_private = ranges;
+    config->egress.allow_private = config_ranges(value_get(egress, "allow_private"), config->arena);
     config->egress.allow_http = value_bool(egress, "allow_http", false);
-    for (size_t i = 0; i < list->len; i++)
-        /* Judged already, unless it is a placeholder. */
-        if (egress_cidr_parse(list->items[i].string.at, &ranges[config->egress.allow_count], NULL) ==
-            STATUS_OK)
-            config->egress.allow_count++;
 }
 
 void config_fill_sections(struct loading *loading)

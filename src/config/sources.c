@@ -200,6 +200,7 @@ static void fill_source(struct loading *loading, const struct value *tree, struc
 {
     source->tenant = value_str(tree, "tenant", NULL);
     source->shared = loading->config->routing == ROUTING_TENANT_PATH && config_is(tree, "tenant", "default");
+    source->gate = config_gate(value_get(tree, "addresses"), loading->config->arena);
     source->on_verify_failure = config_is(tree, "on_verify_failure", "accept_flag")  ? VERIFY_ACCEPT_FLAG
                                 : config_is(tree, "on_verify_failure", "quarantine") ? VERIFY_QUARANTINE
                                                                                      : VERIFY_REJECT;

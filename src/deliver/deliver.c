@@ -100,12 +100,12 @@ static void curl_start(void)
 
 void deliver_set_egress(struct deliver *deliver, const struct egress_rules *rules)
 {
-    size_t size = rules->allow_count * sizeof *rules->allow_private;
+    size_t size = rules->allow_private.len * sizeof *rules->allow_private.at;
     struct egress_copy *copy = mem_alloc(sizeof *copy + size);
     copy->rules = *rules;
-    copy->rules.allow_private = (const struct egress_cidr *)(copy + 1);
+    copy->rules.allow_private.at = (const struct ip_range *)(copy + 1);
     if (size)
-        memcpy(copy + 1, rules->allow_private, size);
+        memcpy(copy + 1, rules->allow_private.at, size);
     copy->older = atomic_load(&deliver->egress);
     while (!atomic_compare_exchange_weak(&deliver->egress, &copy->older, copy))
         ;

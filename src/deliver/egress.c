@@ -1,13 +1,7 @@
 /* The table of what is not public, by IANA's special-purpose registries, and the one question asked of it. */
 #include "deliver/egress.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <string.h>
-#include <sys/socket.h>
-
-#include "util/bytes.h"
-#include "util/units.h"
 
 struct range {
     uint8_t start[16];
@@ -52,7 +46,6 @@ static const struct range ranges_v6[] = {
     {{0xff}, 8, "multicast"},
 };
 
-static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 static const uint8_t nat64[12] = {0x00, 0x64, 0xff, 0x9b};
 static const uint8_t zeros[16];
 
@@ -64,11 +57,6 @@ static bool within(const uint8_t *address, const uint8_t *start, unsigned prefix
     return rest == 0 || ((address[whole] ^ start[whole]) >> (8 - rest)) == 0;
 }
 
-static bool is_mapped(const uint8_t address[16])
-{
-    return memcmp(address, mapped, sizeof mapped) == 0;
-}
-
 static const char *kind_v4(const uint8_t address[4])
 {
     for (size_t i = 0; i < sizeof ranges_v4 / sizeof ranges_v4[0]; i++)
@@ -77,9 +65,10 @@ static const char *kind_v4(const uint8_t address[4])
     return NULL;
 }
 
-const char *egress_kind(const uint8_t address[16])
+const char *egress_kind(const struct ip *ip)
 {
-    if (is_mapped(address))
+    const uint8_t *address = ip->at;
+    if (ip_is_v4(ip))
         return kind_v4(address + 12);
     if (memcmp(address, nat64, sizeof nat64) == 0)
         return kind_v4(address + 12);
@@ -93,72 +82,7 @@ const char *egress_kind(const uint8_t address[16])
     return (address[0] & 0xe0) == 0x20 ? NULL : "reserved";
 }
 
-bool egress_allows(const struct egress_rules *rules, const uint8_t address[16])
+bool egress_allows(const struct egress_rules *rules, const struct ip *address)
 {
-    if (!egress_kind(address))
-        return true;
-    for (size_t i = 0; i < rules->allow_count; i++) {
-        const struct egress_cidr *cidr = &rules->allow_private[i];
-        if (is_mapped(address) && cidr->prefix_len < 96)
-            continue;
-        if (within(address, cidr->address, cidr->prefix_len))
-            return true;
-    }
-    return false;
-}
-
-bool egress_address(const struct sockaddr *from, uint8_t address[16])
-{
-    if (from->sa_family == AF_INET) {
-        memcpy(address, mapped, 12);
-        memcpy(address + 12, &((const struct sockaddr_in *)(const void *)from)->sin_addr, 4);
-        return true;
-    }
-    if (from->sa_family == AF_INET6) {
-        memcpy(address, &((const struct sockaddr_in6 *)(const void *)from)->sin6_addr, 16);
-        return true;
-    }
-    return false;
-}
-
-void egress_address_text(const uint8_t address[16], char text[46])
-{
-    if (is_mapped(address))
-        inet_ntop(AF_INET, address + 12, text, 46);
-    else
-        inet_ntop(AF_INET6, address, text, 46);
-}
-
-enum status egress_cidr_parse(const char *text, struct egress_cidr *out, struct error *err)
-{
-    const char *slash = strchr(text, '/');
-    size_t len = slash ? (size_t)(slash - text) : strlen(text);
-    char host[64];
-    if (len >= sizeof host)
-        goto malformed;
-    memcpy(host, text, len);
-    host[len] = 0;
-
-    *out = (struct egress_cidr){.prefix_len = 128};
-    unsigned offset = 0;
-    if (inet_pton(AF_INET, host, out->address + 12) == 1) {
-        memcpy(out->address, mapped, 12);
-        offset = 96;
-    } else if (inet_pton(AF_INET6, host, out->address) != 1) {
-        goto malformed;
-    }
-    if (slash) {
-        int64_t prefix_len;
-        if (!units_parse_u63(bytes_str(slash + 1), &prefix_len) || prefix_len > 128 - offset)
-            goto malformed;
-        out->prefix_len = offset + (unsigned)prefix_len;
-    }
-    for (unsigned bit = out->prefix_len; bit < 128; bit++)
-        if (out->address[bit / 8] & (0x80 >> bit % 8))
-            return error_set(err, STATUS_INVALID, "has bits set beyond its prefix length, got \"%s\"", text);
-    return STATUS_OK;
-
-malformed:
-    return error_set(err, STATUS_INVALID,
-                     "must be an address range such as \"10.0.0.0/8\" or \"::1/128\", got \"%.100s\"", text);
+    return !egress_kind(address) || ip_ranges_hold(&rules->allow_private, address);
 }

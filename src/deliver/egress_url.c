@@ -1,8 +1,6 @@
 /* What can be seen of a destination in its URL. Deliberately stricter than any URL standard: a form that some
  * parser reads as another host is refused, so that what was judged here is what libcurl will dial. */
-#include <arpa/inet.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "deliver/egress.h"
 #include "util/bytes.h"
@@ -59,13 +57,13 @@ static enum status split_authority(struct bytes authority, struct target *target
     return STATUS_OK;
 }
 
-static enum status judge_address(const uint8_t address[16], const struct egress_rules *rules,
+static enum status judge_address(const struct ip *address, const struct egress_rules *rules,
                                  struct error *err)
 {
     if (egress_allows(rules, address))
         return STATUS_OK;
-    char text[46];
-    egress_address_text(address, text);
+    char text[IP_TEXT];
+    ip_format(address, text);
     return error_set(err, STATUS_REFUSED,
                      "leads to %s, which is %s; to allow it: egress = { allow_private = { \"%s/%d\" } }",
                      text, egress_kind(address), text, strchr(text, ':') ? 128 : 32);
@@ -76,8 +74,8 @@ static enum status judge_local_name(const char *name, const char *const *address
                                     const struct egress_rules *rules, struct error *err)
 {
     for (size_t i = 0; addresses[i]; i++) {
-        struct egress_cidr one;
-        if (egress_cidr_parse(addresses[i], &one, NULL) == STATUS_OK && egress_allows(rules, one.address))
+        struct ip one;
+        if (ip_parse(bytes_str(addresses[i]), &one) && egress_allows(rules, &one))
             return STATUS_OK;
     }
     return error_set(
@@ -88,20 +86,12 @@ static enum status judge_local_name(const char *name, const char *const *address
 
 static enum status judge_v6(struct bytes host, const struct egress_rules *rules, struct error *err)
 {
-    char text[64];
-    uint8_t address[16];
+    struct ip address;
     if (memchr(host.at, '%', host.len))
         return error_set(err, STATUS_REFUSED, "must not name an address with a zone: it is link-local");
-    if (host.len >= sizeof text)
-        goto malformed;
-    memcpy(text, host.at, host.len);
-    text[host.len] = 0;
-    if (inet_pton(AF_INET6, text, address) != 1)
-        goto malformed;
-    return judge_address(address, rules, err);
-
-malformed:
-    return error_set(err, STATUS_INVALID, "must have an IPv6 address in its brackets");
+    if (!memchr(host.at, ':', host.len) || !ip_parse(host, &address))
+        return error_set(err, STATUS_INVALID, "must have an IPv6 address in its brackets");
+    return judge_address(&address, rules, err);
 }
 
 static bool ends_in_number(struct bytes host)
@@ -152,15 +142,12 @@ static enum status judge_name(struct bytes host, const struct egress_rules *rule
     }
 
     if (ends_in_number(host)) {
-        char text[HOST_MAX + 1];
-        struct egress_cidr one;
-        memcpy(text, host.at, host.len);
-        text[host.len] = 0;
-        if (dot_at_end || egress_cidr_parse(text, &one, NULL) != STATUS_OK)
+        struct ip one;
+        if (dot_at_end || !ip_parse(host, &one))
             return error_set(err, STATUS_INVALID,
-                             "must write an IPv4 address as four decimal numbers, got \"%s%s\"", text,
-                             dot_at_end ? "." : "");
-        return judge_address(one.address, rules, err);
+                             "must write an IPv4 address as four decimal numbers, got \"%.*s%s\"",
+                             BYTES_ARG(host), dot_at_end ? "." : "");
+        return judge_address(&one, rules, err);
     }
     static const char *const loopback[] = {"127.0.0.1", "::1", NULL};
     static const char *const metadata[] = {"169.254.169.254", "fd20:ce::254", NULL};

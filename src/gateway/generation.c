@@ -57,6 +57,7 @@ static void fill_source(struct generation *g, size_t i, size_t first_sink)
         .name = source->name,
         .tenant = source->tenant,
         .shared = source->shared,
+        .gate = source->gate,
         .verifier = source->verifier,
         .on_failure = on_failure_of(source->on_verify_failure),
         .respond = source->respond,
@@ -180,6 +181,8 @@ struct ingest_rules generation_ingest(const struct generation *g)
                                  .sources = g->ingest_sources,
                                  .source_count = g->config->source_count,
                                  .max_body_bytes = g->config->http.max_body_bytes,
+                                 .trusted_proxies = g->config->trusted_proxies,
+                                 .gate = g->config->gate,
                                  .pen_rate = g->config->pen_rate,
                                  .pen_burst = g->config->pen_burst,
                                  .pen_share_bytes = g->config->pen_share_bytes};

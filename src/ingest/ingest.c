@@ -1,4 +1,4 @@
-/* Opening the room, and the head of every request: draining, route, method, header bytes. */
+/* Opening the room, and the head of every request: address, route, draining, method, header bytes. */
 #include "ingest/ingest.h"
 
 #include <stdlib.h>
@@ -148,27 +148,49 @@ static void refuse_early(struct ingest *ingest, const struct http_request *reque
     refuse(request->exchange, refusal, detail);
 }
 
+static void answer_ready(struct ingest *ingest, const struct http_request *request)
+{
+    bool ready = !ingest->draining && ingest->options.ready(ingest->options.ctx);
+    answer_probe(request, ready, ready ? "ready" : "not_ready");
+}
+
+/* False: it was answered. The gate of all stands before the route, so that who is shut out does not learn
+ * which sources there are. */
+static bool passes_gates(struct ingest *ingest, const struct table *table, const struct http_request *request,
+                         const struct route *route, const struct caller *caller)
+{
+    struct entry *entry = route->kind == ROUTE_HOOK ? route->entry : NULL;
+    const char *reason = caller_denied(&table->rules.gate, caller);
+    bool by_source = !reason && entry;
+    if (by_source)
+        reason = caller_denied(&entry->source->gate, caller);
+    if (!reason)
+        return true;
+    counter_add(by_source ? entry->refused[REFUSE_IP_DENIED] : ingest->refused[REFUSE_IP_DENIED], 1);
+    caller_log(ingest, caller, by_source ? entry->source->name : NULL, reason);
+    refuse(request->exchange, REFUSE_IP_DENIED,
+           &(struct refusal_detail){.name = "reason", .value = bytes_str(reason)});
+    return false;
+}
+
 /* False: it was answered. */
 static bool goes_on(struct ingest *ingest, const struct table *table, const struct http_request *request,
-                    const struct route *route)
+                    const struct route *route, const struct caller *caller)
 {
-    switch (route->kind) {
-    case ROUTE_HEALTH:
+    if (route->kind == ROUTE_HEALTH) {
         answer_probe(request, true, "ok");
         return false;
-    case ROUTE_READY: {
-        bool ready = !ingest->draining && ingest->options.ready(ingest->options.ctx);
-        answer_probe(request, ready, ready ? "ready" : "not_ready");
+    }
+    if (route->kind == ROUTE_READY) {
+        answer_ready(ingest, request);
         return false;
     }
-    case ROUTE_NOT_FOUND:
-        refuse_early(ingest, request, REFUSE_NOT_FOUND, NULL);
+    if (!passes_gates(ingest, table, request, route, caller))
         return false;
-    case ROUTE_UNKNOWN_SOURCE:
-        refuse_early(ingest, request, REFUSE_UNKNOWN_SOURCE, NULL);
+    if (route->kind != ROUTE_HOOK) {
+        refuse_early(ingest, request,
+                     route->kind == ROUTE_UNKNOWN_SOURCE ? REFUSE_UNKNOWN_SOURCE : REFUSE_NOT_FOUND, NULL);
         return false;
-    case ROUTE_HOOK:
-        break;
     }
     bool asks = bytes_eq(request->method, BYTES("GET")) && route->entry->handshake; /* it is no hook */
     if (!bytes_eq(request->method, BYTES("POST")) && !asks)
@@ -191,13 +213,17 @@ static bool goes_on(struct ingest *ingest, const struct table *table, const stru
     return false;
 }
 
-void ingest_handle(void *ctx, const struct http_request *request)
+void ingest_handle(void *ctx, const struct http_request *given)
 {
     struct ingest *ingest = ctx;
     struct current_hold *hold = current_take(&ingest->tables);
     struct table *table = hold->value;
-    struct route route = route_of(table, request->path);
+    struct caller caller;
+    caller_find(&table->rules.trusted_proxies, given, &caller);
+    struct http_request request = *given;
+    request.remote_ip = caller.text; /* from here on whoever asks is told the client, not a proxy */
+    struct route route = route_of(table, request.path);
     route.hold = hold;
-    if (!goes_on(ingest, table, request, &route) || !intake(ingest, &route, request))
+    if (!goes_on(ingest, table, &request, &route, &caller) || !intake(ingest, &route, &request))
         current_drop(&ingest->tables, hold);
 }

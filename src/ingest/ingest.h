@@ -11,6 +11,7 @@
 #include "metrics/metrics.h"
 #include "order/order.h"
 #include "store/store.h"
+#include "util/ip.h"
 #include "util/status.h"
 #include "verify/verify.h"
 
@@ -29,7 +30,8 @@ struct ingest_sink {
 struct ingest_source {
     const char *name;
     const char *tenant;
-    bool shared; /* tenant_path: the URL's tenant becomes the hook's */
+    bool shared;         /* tenant_path: the URL's tenant becomes the hook's */
+    struct ip_gate gate; /* narrows the rules' own */
     const struct verifier *verifier;
     enum ingest_on_failure on_failure;
     int respond; /* 200 201 202 204 */
@@ -60,7 +62,9 @@ struct ingest_rules {
     bool tenant_in_path;                 /* {prefix}/{tenant}/{source} */
     const struct ingest_source *sources; /* borrowed until `released`, as all that any of this points to */
     size_t source_count;
-    size_t max_body_bytes; /* for the 413's "limit" */
+    size_t max_body_bytes;            /* for the 413's "limit" */
+    struct ip_ranges trusted_proxies; /* whose X-Forwarded-For is believed */
+    struct ip_gate gate;              /* who may post to any source; probes are for everybody */
     /* The pen: what of failed hooks it takes a second of one source, and how much of one source it holds. */
     double pen_rate, pen_burst;
     int64_t pen_share_bytes;

@@ -15,6 +15,7 @@
     X(BAD_REQUEST, "bad_request", 400, 0)                                                                    \
     X(INVALID_HEADER, "invalid_header", 400, 0)                                                              \
     X(VERIFICATION_FAILED, "verification_failed", 401, 0)                                                    \
+    X(IP_DENIED, "ip_denied", 403, 0)                                                                        \
     X(UNKNOWN_SOURCE, "unknown_source", 404, 0)                                                              \
     X(NOT_FOUND, "not_found", 404, 0)                                                                        \
     X(METHOD_NOT_ALLOWED, "method_not_allowed", 405, 0)                                                      \
@@ -87,7 +88,22 @@ struct ingest {
     struct series *refused[REFUSAL_COUNT]; /* before a source took it */
     struct series *duration;
     atomic_bool draining;
+    _Atomic int64_t denied_logged_ms; /* 0: never */
 };
+
+/* address.c: who sends. A value on the stack of the request that borrows it. */
+struct caller {
+    bool known; /* false: a proxy that is trusted wrote what can't be read */
+    struct ip ip;
+    struct bytes text; /* of `ip`; the socket's peer while not known */
+    char own_text[IP_TEXT];
+};
+void caller_find(const struct ip_ranges *trusted, const struct http_request *request, struct caller *caller);
+/* NULL when they may come; else why not. */
+const char *caller_denied(const struct ip_gate *gate, const struct caller *caller);
+/* A line in the log now and then, since nobody else sees which address it was. `source` NULL: the gate of
+ * all. */
+void caller_log(struct ingest *ingest, const struct caller *caller, const char *source, const char *reason);
 
 enum route_kind { ROUTE_HOOK, ROUTE_HEALTH, ROUTE_READY, ROUTE_UNKNOWN_SOURCE, ROUTE_NOT_FOUND };
 

@@ -62,15 +62,13 @@ end)
 describe("a key of a later version", function()
   says("is refused by its name", [[return {
       scripts = {}, rate_limits = {},
-      http = { trusted_proxies = {} },
       sources = { shop = {
         verify = { type = 'stripe', secret = 'x' },
         sinks = { { type = 'log' }, { type = 'google_pubsub' } } } },
       store = { type = 'none' } }]], {
     "2: rate_limits: is not built yet in this version",
-    "3: http.trusted_proxies: is not built yet in this version",
-    '6: sources.shop.sinks.google_pubsub.type: "google_pubsub" is not built yet in this version',
-    '7: store.type: "none" is not built yet in this version',
+    '5: sources.shop.sinks.google_pubsub.type: "google_pubsub" is not built yet in this version',
+    '6: store.type: "none" is not built yet in this version',
   })
   says("has its reason where an ordered sink needs a store",
     "return { store = { type = 'none' },\nsources = { shop = { sinks = { { type = 'log', ordered = true } } } } }",
@@ -124,13 +122,13 @@ describe("a value", function()
       data_dir = 5,
       drain_timeout_ms = {},
       log = 'debug',
-      egress = { allow_http = 'yes', allow_private = '10.0.0.0/8' },
+      egress = { allow_http = 'yes', allow_private = 8 },
       http = { threads = '4', listen = 4000 },
       sources = { shop = 5, two = { sinks = {} }, three = { sinks = 'x', verify = 'none' } } }]], {
     "2: data_dir: must be a path, got 5",
     '3: drain_timeout_ms: must be milliseconds from 0 to 86400000, or a text such as "30s", got an empty table',
     '4: log: must be a table, got "debug"',
-    '5: egress.allow_private: must be a list of ranges such as { "10.0.0.0/8" }, got "10.0.0.0/8"',
+    '5: egress.allow_private: must be a list of ranges such as { "10.0.0.0/8" }, got 8',
     '5: egress.allow_http: must be true or false, got "yes"',
     '6: http.listen: must be an address and a port, such as "127.0.0.1:4000" or "[::1]:4000", or a list of them, got 4000',
     '6: http.threads: must be a whole number from 1 to 256, got "4"',
@@ -138,6 +136,13 @@ describe("a value", function()
     '7: sources.three.verify: must be a table such as { type = "none" }, got "none"',
     '7: sources.three.sinks: must be a list of sinks, at least one, got "x"',
     "7: sources.two.sinks: must be a list of sinks, at least one, got an empty table",
+  })
+  says("is a list of addresses without any, or with too many", [[return {
+      http = { trusted_proxies = " \n" },
+      addresses = { allow = ("192.0.2.1 "):rep(4097), deny = { one = "192.0.2.1" } }, ]] .. SOURCES .. " }", {
+    '2: http.trusted_proxies: must be a list of ranges such as { "10.0.0.0/8" }, got " \\10"',
+    '3: addresses.deny: must be a list of ranges such as { "10.0.0.0/8" }, got a table',
+    "3: addresses.allow: must have at most 4096 ranges, got 4097",
   })
   says("is out of bounds, and never clamped", [[return {
       http = { threads = 0, max_connections = 1.5, max_body_bytes = '2TiB' },

@@ -24,7 +24,8 @@ describe("defaults", function()
       log = { level = "info", format = "json" },
       http = { listen = { "0.0.0.0:4000" }, threads = 2, max_body_bytes = 26214400, max_buffered_bytes = 268435456,
         prefix = "/webhooks", routing = "path", header_timeout_ms = 10000, body_timeout_ms = 30000, idle_timeout_ms = 60000,
-        max_connections = 10000, tls = {} },
+        max_connections = 10000, tls = {}, trusted_proxies = {} },
+      addresses = { deny = {}, allow = {} },
       admin = { listen = "127.0.0.1:4002", tokens = {} },
       store = { type = "sqlite", max_batch = 1024, max_batch_bytes = 8388608, max_queue = 10000, max_queue_bytes = 268435456,
         commit_timeout_ms = 15000, retention_ms = 604800000, min_free_bytes = 1073741824,
@@ -37,7 +38,8 @@ describe("defaults", function()
         max_pattern_steps = 100000 },
       egress = { allow_private = {}, allow_http = false },
       sources = { shop = { tenant = "default", verify = { type = "none" }, on_verify_failure = "reject", respond = 201,
-        store_headers = "all", trust_url_tenant = false, dlq = { max_rows = 1000000, max_bytes = 10737418240 },
+        store_headers = "all", trust_url_tenant = false, addresses = { deny = {}, allow = {} },
+        dlq = { max_rows = 1000000, max_bytes = 10737418240 },
         sinks = { { type = "log", name = "log", ordered = false, concurrency = 32,
           retry = { base_ms = 100, max_ms = 300000, give_up_after_ms = 259200000, jitter = true } } } } },
     }, root)
@@ -223,6 +225,22 @@ describe("egress from outside", function()
     load_good([[return { egress = { allow_private = { "10.0.0.0/8" } },
       sources = { shop = { sinks = { { type = "http", url = "http://10.0.0.1" } } } } }]], host, false)
     assert.same({ { "10.0.0.0/8" }, false }, seen)
+    load_good([[return { egress = { allow_private = file "/etc/inside" },
+      sources = { shop = { sinks = { { type = "http", url = "http://10.0.0.1" } } } } }]], host, false)
+    assert.same({ "0.0.0.0/0", "::/0" }, seen[1])
+  end)
+end)
+
+describe("ranges of addresses", function()
+  it("are a list, or a text with anything blank between them", function()
+    local host = fake_host.new { files = { ["/etc/ranges"] = "192.0.2.0/24\r\n2001:db8::/32\n\n198.51.100.0/24\n" } }
+    local root = root_of([[return { http = { trusted_proxies = "127.0.0.1/32, ::1/128" },
+      addresses = { allow = file "/etc/ranges", deny = { "192.0.2.1/32" } },
+      sources = { shop = { addresses = { allow = "10.0.0.0/8" }, sinks = { { type = "log" } } } } }]], host)
+    assert.same({ "127.0.0.1/32", "::1/128" }, root.http.trusted_proxies)
+    assert.same({ "192.0.2.0/24", "2001:db8::/32", "198.51.100.0/24" }, root.addresses.allow)
+    assert.same({ "192.0.2.1/32" }, root.addresses.deny)
+    assert.same({ allow = { "10.0.0.0/8" }, deny = {} }, root.sources.shop.addresses)
   end)
 end)
 

@@ -86,12 +86,12 @@ static void add_sink(struct house *house, size_t i, const char *type, const char
 
 static void open_lanes(struct house *house)
 {
-    static struct egress_cidr loopback;
+    static struct ip_range loopback;
     static char url[32]; /* borrowed by the sinks; one house is open at a time */
     struct error err = {""};
-    assert_int_equal(STATUS_OK, egress_cidr_parse("127.0.0.0/8", &loopback, &err));
-    const struct deliver_options deliver = {
-        .threads = 1, .egress = {.allow_private = &loopback, .allow_count = 1, .allow_http = true}};
+    assert_int_equal(STATUS_OK, ip_range_parse("127.0.0.0/8", &loopback, &err));
+    const struct deliver_options deliver = {.threads = 1,
+                                            .egress = {.allow_private = {&loopback, 1}, .allow_http = true}};
     assert_int_equal(STATUS_OK, deliver_open(&deliver, &house->deliver, &err));
     house->closed_port = hold_closed_port(url);
     add_sink(house, HOUSE_LOG, "log", "log", NULL, 0);

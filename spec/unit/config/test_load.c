@@ -83,8 +83,8 @@ static void every_section_reaches_its_room(void **ctx)
     assert_int_equal(c->max_inflight_bytes, 1 << 20);
     assert_int_equal(c->max_pending_bytes, 2 << 20);
     assert_int_equal(c->attempt_timeout_ms, 9000);
-    assert_int_equal(c->egress.allow_count, 2);
-    assert_int_equal(c->egress.allow_private[0].prefix_len, 104);
+    assert_int_equal(c->egress.allow_private.len, 2);
+    assert_int_equal(c->egress.allow_private.at[0].prefix_len, 104);
     assert_true(c->egress.allow_http);
     const struct config_source *a = config_source_find(c, BYTES("a"));
     assert_string_equal(a->tenant, "acme");

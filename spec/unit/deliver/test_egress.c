@@ -13,13 +13,12 @@
 
 #include "deliver/egress.h"
 
-static void address_of(const char *text, uint8_t address[16])
+static struct ip address_of(const char *text)
 {
-    struct egress_cidr one;
-    struct error err;
-    if (egress_cidr_parse(text, &one, &err) != STATUS_OK)
-        fail_msg("%s: %s", text, err.text);
-    memcpy(address, one.address, 16);
+    struct ip ip;
+    if (!ip_parse(bytes_str(text), &ip))
+        fail_msg("%s is no address", text);
+    return ip;
 }
 
 static void kinds_of_addresses(void **state)
@@ -103,14 +102,13 @@ static void kinds_of_addresses(void **state)
         {"ff02::1", "multicast"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        uint8_t address[16];
-        address_of(cases[i].text, address);
-        const char *kind = egress_kind(address);
+        struct ip address = address_of(cases[i].text);
+        const char *kind = egress_kind(&address);
         if ((kind == NULL) != (cases[i].kind == NULL) || (kind && strcmp(kind, cases[i].kind) != 0))
             fail_msg("%s: expected %s, got %s", cases[i].text, cases[i].kind ? cases[i].kind : "public",
                      kind ? kind : "public");
         static const struct egress_rules closed = {0};
-        assert_int_equal(egress_allows(&closed, address), cases[i].kind == NULL);
+        assert_int_equal(egress_allows(&closed, &address), cases[i].kind == NULL);
     }
 }
 
@@ -140,28 +138,12 @@ static void a_range_opens_what_it_covers_and_nothing_else(void **state)
         {"fc00::/7", "fe80::1", false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct egress_cidr cidr;
-        uint8_t address[16];
-        assert_int_equal(egress_cidr_parse(cases[i].range, &cidr, NULL), STATUS_OK);
-        address_of(cases[i].address, address);
-        struct egress_rules rules = {.allow_private = &cidr, .allow_count = 1};
-        if (egress_allows(&rules, address) != cases[i].allowed)
+        struct ip_range range;
+        assert_int_equal(ip_range_parse(cases[i].range, &range, NULL), STATUS_OK);
+        struct ip address = address_of(cases[i].address);
+        struct egress_rules rules = {.allow_private = {&range, 1}};
+        if (egress_allows(&rules, &address) != cases[i].allowed)
             fail_msg("%s and %s", cases[i].range, cases[i].address);
-    }
-}
-
-static void ranges_are_strict(void **state)
-{
-    (void)state;
-    static const char *const bad[] = {"",       "10",         "10.0.0.0/",   "10.0.0.0/33", "10.0.0.1/8",
-                                      "::/129", "10.0.0/8",   "/8",          "10.0.0.0/ 8", "a.b.c.d",
-                                      "::1/-1", "fe80::1%lo", "10.0.0.0/+8", "0x0a.0.0.0/8"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        struct egress_cidr cidr;
-        struct error err;
-        if (egress_cidr_parse(bad[i], &cidr, &err) != STATUS_INVALID)
-            fail_msg("\"%s\" is taken", bad[i]);
-        assert_true(strlen(err.text) > 10);
     }
 }
 
@@ -347,11 +329,11 @@ static void a_refusal_shows_the_line_that_opens(void **state)
 static void what_is_opened_passes(void **state)
 {
     (void)state;
-    struct egress_cidr ranges[3];
-    egress_cidr_parse("127.0.0.0/8", &ranges[0], NULL);
-    egress_cidr_parse("fd00::/8", &ranges[1], NULL);
-    egress_cidr_parse("169.254.169.254", &ranges[2], NULL);
-    struct egress_rules rules = {.allow_private = ranges, .allow_count = 3, .allow_http = true};
+    struct ip_range ranges[3];
+    ip_range_parse("127.0.0.0/8", &ranges[0], NULL);
+    ip_range_parse("fd00::/8", &ranges[1], NULL);
+    ip_range_parse("169.254.169.254", &ranges[2], NULL);
+    struct egress_rules rules = {.allow_private = {ranges, 3}, .allow_http = true};
     static const char *const good[] = {"http://127.0.0.1:4100/h", "http://localhost:4100/",
                                        "http://x.localhost/", "https://[fd00::7]/h",
                                        "http://metadata.google.internal/h"};
@@ -378,7 +360,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kinds_of_addresses),
         cmocka_unit_test(a_range_opens_what_it_covers_and_nothing_else),
-        cmocka_unit_test(ranges_are_strict),
         cmocka_unit_test(urls_that_lead_inside_are_refused),
         cmocka_unit_test(public_urls_pass),
         cmocka_unit_test(a_refusal_shows_the_line_that_opens),

@@ -466,7 +466,8 @@ static void codes_of_the_library(void **state)
         assert_outcome(outcome, cases[i].cls, 0, cases[i].reason);
         assert_int_equal(outcome.unreachable, cases[i].unreachable);
     }
-    struct http_seen seen = {.forbidden = true, .forbidden_address = {[10] = 0xff, 0xff, 169, 254, 169, 254}};
+    struct http_seen seen = {.forbidden = true,
+                             .forbidden_address.at = {[10] = 0xff, 0xff, 169, 254, 169, 254}};
     struct outcome outcome = {0};
     http_outcome(&options, easy, CURLE_COULDNT_CONNECT, &seen, 100, &outcome);
     assert_outcome(outcome, OUTCOME_CONFIG, 0,

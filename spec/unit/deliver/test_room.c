@@ -245,10 +245,10 @@ static void what_a_round_starts_goes_on_without_another_thread(void **state)
     (void)state;
     enum { COUNT = 200 };
     struct receiver *receiver = receiver_open(answer_ok, NULL, NULL);
-    static struct egress_cidr loopback;
-    assert_int_equal(egress_cidr_parse("127.0.0.0/8", &loopback, NULL), STATUS_OK);
-    struct deliver_options options = {
-        .threads = 1, .egress = {.allow_private = &loopback, .allow_count = 1, .allow_http = true}};
+    static struct ip_range loopback;
+    assert_int_equal(ip_range_parse("127.0.0.0/8", &loopback, NULL), STATUS_OK);
+    struct deliver_options options = {.threads = 1,
+                                      .egress = {.allow_private = {&loopback, 1}, .allow_http = true}};
     struct deliver *deliver;
     struct error err;
     assert_int_equal(deliver_open(&options, &deliver, &err), STATUS_OK);

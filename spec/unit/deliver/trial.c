@@ -8,10 +8,10 @@
 
 struct deliver *trial_room(void)
 {
-    static struct egress_cidr loopback;
-    CHECK(egress_cidr_parse("127.0.0.0/8", &loopback, NULL) == STATUS_OK);
-    struct deliver_options options = {
-        .threads = 2, .egress = {.allow_private = &loopback, .allow_count = 1, .allow_http = true}};
+    static struct ip_range loopback;
+    CHECK(ip_range_parse("127.0.0.0/8", &loopback, NULL) == STATUS_OK);
+    struct deliver_options options = {.threads = 2,
+                                      .egress = {.allow_private = {&loopback, 1}, .allow_http = true}};
     struct deliver *deliver;
     struct error err;
     CHECK(deliver_open(&options, &deliver, &err) == STATUS_OK);

@@ -67,10 +67,10 @@ static void rise(void)
     store_options.committed = committed;
     store = rig_open(&store_options);
     CHECK(store_sink_id(store, "shop", "billing", &sink_id, &err) == STATUS_OK);
-    static struct egress_cidr loopback;
-    CHECK(egress_cidr_parse("127.0.0.0/8", &loopback, NULL) == STATUS_OK);
+    static struct ip_range loopback;
+    CHECK(ip_range_parse("127.0.0.0/8", &loopback, NULL) == STATUS_OK);
     struct deliver_options deliver_options = {
-        .threads = 2, .egress = {.allow_private = &loopback, .allow_count = 1, .allow_http = true}};
+        .threads = 2, .egress = {.allow_private = {&loopback, 1}, .allow_http = true}};
     CHECK(deliver_open(&deliver_options, &deliver, &err) == STATUS_OK);
     static char url[64];
     static const int refused[] = {400, 410};

@@ -51,12 +51,12 @@ static struct loop *own_loop(const struct transfer *transfer)
     return transfer->sink->base.deliver->loops[transfer->loop];
 }
 
-static bool is_allowed(struct transfer *transfer, const uint8_t address[16])
+static bool is_allowed(struct transfer *transfer, const struct ip *address)
 {
     if (egress_allows(&atomic_load(&transfer->sink->base.deliver->egress)->rules, address))
         return true;
     transfer->seen.forbidden = true;
-    memcpy(transfer->seen.forbidden_address, address, 16);
+    transfer->seen.forbidden_address = *address;
     return false;
 }
 
@@ -64,8 +64,8 @@ static bool is_allowed(struct transfer *transfer, const uint8_t address[16])
 static int before_request(void *ctx, char *peer_ip, char *own_ip, int peer_port, int own_port)
 {
     (void)own_ip, (void)peer_port, (void)own_port;
-    struct egress_cidr one;
-    if (egress_cidr_parse(peer_ip, &one, NULL) == STATUS_OK && is_allowed(ctx, one.address))
+    struct ip one;
+    if (ip_parse(bytes_str(peer_ip), &one) && is_allowed(ctx, &one))
         return CURL_PREREQFUNC_OK;
     return CURL_PREREQFUNC_ABORT;
 }
@@ -76,11 +76,11 @@ static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_so
     (void)purpose;
     struct transfer *transfer = ctx;
     struct http_seen *seen = &transfer->seen;
-    uint8_t bytes[16] = {0};
-    if (!egress_address(&address->addr, bytes) || !is_allowed(transfer, bytes))
+    struct ip ip;
+    if (!ip_of_socket(&address->addr, &ip) || !is_allowed(transfer, &ip))
         return CURL_SOCKET_BAD;
     seen->dialled = true;
-    memcpy(seen->address, bytes, sizeof bytes);
+    seen->address = ip;
     seen->port =
         ntohs(address->family == AF_INET ? ((struct sockaddr_in *)(void *)&address->addr)->sin_port
                                          : ((struct sockaddr_in6 *)(void *)&address->addr)->sin6_port);

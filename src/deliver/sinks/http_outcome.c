@@ -41,8 +41,8 @@ static enum phase phase_of(CURL *easy, const struct http_seen *seen)
 /* "10.0.0.1:80" of the address tried last. */
 static const char *peer(const struct http_seen *seen, char text[64])
 {
-    char address[46];
-    egress_address_text(seen->address, address);
+    char address[IP_TEXT];
+    ip_format(&seen->address, address);
     snprintf(text, 64, strchr(address, ':') ? "[%s]:%u" : "%s:%u", address, seen->port);
     return text;
 }
@@ -109,8 +109,8 @@ static void of_timeout(enum phase phase, const struct http_seen *seen, int64_t t
 static void of_egress(const struct http_seen *seen, struct outcome *outcome)
 {
     char at[46];
-    const char *kind = egress_kind(seen->forbidden_address);
-    egress_address_text(seen->forbidden_address, at);
+    const char *kind = egress_kind(&seen->forbidden_address);
+    ip_format(&seen->forbidden_address, at);
     outcome_set(outcome, OUTCOME_CONFIG, "egress refused: %s is %s; see egress.allow_private", at,
                 kind ? kind : "not an internet address");
 }

@@ -46,12 +46,12 @@ struct http_seen {
     int64_t retry_after_ms;
     size_t received; /* bytes of head and body */
 
-    bool dialled;        /* a connection was tried */
-    int socket_errno;    /* socket() failed */
-    uint8_t address[16]; /* tried last */
+    bool dialled;      /* a connection was tried */
+    int socket_errno;  /* socket() failed */
+    struct ip address; /* tried last */
     unsigned port;
     bool forbidden; /* the egress rules refused at least one address, this one last */
-    uint8_t forbidden_address[16];
+    struct ip forbidden_address;
 
     size_t response_len;
     char error[CURL_ERROR_SIZE]; /* from here on not cleared between attempts, but for the first byte */
