@@ -146,4 +146,7 @@ static inline struct sched_sink_view look(void)
     return view;
 }
 
+/* A test on a fresh stage, audited at its end. */
+#define PLAY(f) cmocka_unit_test_setup_teardown(f, play_open, play_close)
+
 #endif

@@ -246,8 +246,6 @@ static void an_operator_closes_it(void **state)
     assert_int_equal(look().breaker, BREAKER_CLOSED);
 }
 
-#define PLAY(f) cmocka_unit_test_setup_teardown(f, play_open, play_close)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
