@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/buf.h"
+#include "util/uuid.h"
+
 /* clang-format off */
 static const struct cli_verb *const verbs[] = {
     &verb_serve,
@@ -58,6 +61,36 @@ int cli_usage(const struct cli_verb *verb, const char *format, ...)
     fprintf(stderr, "\nsee: lanegate %s --help\n", verb->name);
     va_end(args);
     return CLI_USAGE;
+}
+
+/* "list, show and erase" */
+static void put_names(struct buf *out, const struct cli_act *acts, const char *last)
+{
+    for (const struct cli_act *act = acts; act->name; act++)
+        buf_putf(out, "%s%s", act == acts ? "" : act[1].name ? ", " : last, act->name);
+}
+
+int cli_run_act(const struct cli_verb *verb, const struct cli_act *acts, int argc, char **argv)
+{
+    for (const struct cli_act *act = acts; argc > 1 && act->name; act++)
+        if (strcmp(argv[1], act->name) == 0)
+            return act->run(argc - 1, argv + 1);
+    struct buf names = {0};
+    put_names(&names, acts, argc > 1 ? " and " : " or ");
+    int code = argc > 1 ? cli_usage(verb, "no act \"%s\"; there are %s", argv[1], names.at)
+                        : cli_usage(verb, "what to do is missing: %s", names.at);
+    buf_free(&names);
+    return code;
+}
+
+int cli_check_id(const struct cli_verb *verb, const char *what, const char *id)
+{
+    struct uuid uuid;
+    if (!id)
+        return cli_usage(verb, "%s needs the id of a hook", what);
+    if (uuid_parse(bytes_str(id), &uuid))
+        return CLI_OK;
+    return cli_usage(verb, "an id looks like 01890a5d-ac96-774b-bcce-b302099a8057, got \"%s\"", id);
 }
 
 static const struct cli_verb *find(const char *name)

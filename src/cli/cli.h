@@ -30,4 +30,15 @@ int cli_help(const struct cli_verb *verb);
 /* One line on stderr, "lanegate VERB: ...", then where to read more; gives CLI_USAGE. */
 int cli_usage(const struct cli_verb *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* A verb of several acts: the first word says which. The table ends with {0}. */
+struct cli_act {
+    const char *name;
+    int (*run)(int argc, char **argv); /* argv[0] is the act's name */
+};
+/* The act that argv[1] names, run; a usage error that lists them when it names none. */
+int cli_run_act(const struct cli_verb *verb, const struct cli_act *acts, int argc, char **argv);
+
+/* CLI_OK, or a usage error, for what should be the id of a hook; NULL is for `what` ("show") to ask for. */
+int cli_check_id(const struct cli_verb *verb, const char *what, const char *id);
+
 #endif

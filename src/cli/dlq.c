@@ -58,16 +58,9 @@ static int list(int argc, char **argv)
 
 static int run(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        int (*run)(int argc, char **argv);
-    } acts[] = {{"list", list}, {"show", dlq_show}, {"replay", dlq_replay}, {"discard", dlq_discard}};
-    for (size_t i = 0; argc > 1 && i < sizeof acts / sizeof acts[0]; i++)
-        if (strcmp(argv[1], acts[i].name) == 0)
-            return acts[i].run(argc - 1, argv + 1);
-    if (argc > 1)
-        return cli_usage(&verb_dlq, "no act \"%s\"; there are list, show, replay and discard", argv[1]);
-    return cli_usage(&verb_dlq, "what to do is missing: list, show, replay or discard");
+    static const struct cli_act acts[] = {
+        {"list", list}, {"show", dlq_show}, {"replay", dlq_replay}, {"discard", dlq_discard}, {0}};
+    return cli_run_act(&verb_dlq, acts, argc, argv);
 }
 
 const struct cli_verb verb_dlq = {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/hook_show.h"
 #include "cli/show.h"
 #include "util/jsonw.h"
 #include "util/mem.h"
@@ -77,5 +78,19 @@ int hook_fetch(struct client *client, const char *id, struct envelope **out, jso
     buf_free(&body);
     free(path);
     free(body_path);
+    return code;
+}
+
+int hook_fetch_raw(struct client *client, const char *path, const json_t *hook)
+{
+    struct buf body = {0};
+    char *whole = mem_format("%s/%s/body", path, show_text(hook, "id"));
+    int code = client_get_bytes(client, whole, &body);
+    if (code == CLI_OK) {
+        hook_show_head(hook, body.len, stdout);
+        fwrite(body.at ? body.at : "", 1, body.len, stdout);
+    }
+    free(whole);
+    buf_free(&body);
     return code;
 }

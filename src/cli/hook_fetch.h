@@ -13,4 +13,8 @@ int hook_fetch(struct client *client, const char *id, struct envelope **out, jso
 /* The envelope out of that JSON and the body. */
 struct envelope *hook_from_json(const json_t *hook, struct bytes body);
 
+/* Prints the request as it came on stdout: the head out of that JSON, the body from below `path`
+ * ("/v1/hooks", "/v1/quarantine"). */
+int hook_fetch_raw(struct client *client, const char *path, const json_t *hook);
+
 #endif

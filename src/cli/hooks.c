@@ -4,11 +4,11 @@
 
 #include "cli/client.h"
 #include "cli/confirm.h"
+#include "cli/hook_fetch.h"
 #include "cli/hook_show.h"
 #include "cli/show.h"
 #include "util/jsonw.h"
 #include "util/mem.h"
-#include "util/uuid.h"
 
 static const struct grid_column columns[] = {{"RECEIVED", false}, {"TENANT", false}, {"SOURCE", false},
                                              {"HOOK", false},     {"SIZE", true},    {"DELIVERED", true},
@@ -85,32 +85,6 @@ static int list(int argc, char **argv)
     return code;
 }
 
-static int check_id(const char *act, const char *id)
-{
-    struct uuid uuid;
-    if (!id)
-        return cli_usage(&verb_hooks, "%s needs the id of a hook", act);
-    if (!uuid_parse(bytes_str(id), &uuid))
-        return cli_usage(&verb_hooks, "an id looks like 01890a5d-ac96-774b-bcce-b302099a8057, got \"%s\"",
-                         id);
-    return CLI_OK;
-}
-
-/* The request as it came: the envelope's head, then the body from its own address. */
-static int show_raw(struct client *client, const json_t *hook)
-{
-    struct buf body = {0};
-    char *path = mem_format("/v1/hooks/%s/body", show_text(hook, "id"));
-    int code = client_get_bytes(client, path, &body);
-    if (code == CLI_OK) {
-        hook_show_head(hook, body.len, stdout);
-        fwrite(body.at ? body.at : "", 1, body.len, stdout);
-    }
-    free(path);
-    buf_free(&body);
-    return code;
-}
-
 /* With its last failures, which in JSON are its member "failures". */
 static int show_whole(struct client *client, json_t *hook, bool json)
 {
@@ -142,7 +116,7 @@ static int erase(int argc, char **argv)
     size_t count;
     int code = cli_args(&verb_hooks, argc, argv, args, &id, 1, &count);
     if (code == CLI_OK)
-        code = check_id("erase", id);
+        code = cli_check_id(&verb_hooks, "erase", id);
     if (code == CLI_OK)
         code = cli_confirm(&verb_hooks, yes, "erase hook %s for good, delivered or not", id);
     if (code != CLI_OK)
@@ -182,7 +156,7 @@ static int show(int argc, char **argv)
         return code;
     if (json && raw)
         return cli_usage(&verb_hooks, "either --json or --raw");
-    code = check_id("show", id);
+    code = cli_check_id(&verb_hooks, "show", id);
     if (code != CLI_OK)
         return code;
 
@@ -193,7 +167,7 @@ static int show(int argc, char **argv)
     if (code == CLI_OK)
         code = client_get(client, path, &hook);
     if (code == CLI_OK && raw)
-        code = show_raw(client, hook);
+        code = hook_fetch_raw(client, "/v1/hooks", hook);
     else if (code == CLI_OK)
         code = show_whole(client, hook, json);
     json_decref(hook);
@@ -204,15 +178,8 @@ static int show(int argc, char **argv)
 
 static int run(int argc, char **argv)
 {
-    if (argc > 1 && strcmp(argv[1], "list") == 0)
-        return list(argc - 1, argv + 1);
-    if (argc > 1 && strcmp(argv[1], "show") == 0)
-        return show(argc - 1, argv + 1);
-    if (argc > 1 && strcmp(argv[1], "erase") == 0)
-        return erase(argc - 1, argv + 1);
-    if (argc > 1)
-        return cli_usage(&verb_hooks, "no act \"%s\"; there are list, show and erase", argv[1]);
-    return cli_usage(&verb_hooks, "what to do is missing: list, show or erase");
+    static const struct cli_act acts[] = {{"list", list}, {"show", show}, {"erase", erase}, {0}};
+    return cli_run_act(&verb_hooks, acts, argc, argv);
 }
 
 const struct cli_verb verb_hooks = {

@@ -5,10 +5,10 @@
 
 #include "cli/client.h"
 #include "cli/confirm.h"
+#include "cli/hook_fetch.h"
 #include "cli/hook_show.h"
 #include "cli/show.h"
 #include "util/mem.h"
-#include "util/uuid.h"
 
 struct which {
     struct client_where where;
@@ -26,23 +26,14 @@ struct which {
         }                                                                                                    \
     }
 
-static int check_id(const char *id)
-{
-    struct uuid uuid;
-    if (!id || uuid_parse(bytes_str(id), &uuid))
-        return CLI_OK;
-    return cli_usage(&verb_quarantine, "an id looks like 01890a5d-ac96-774b-bcce-b302099a8057, got \"%s\"",
-                     id);
-}
-
 /* Reads the arguments by the table, which has the rows above, and adds the query to `path`. */
 static int read_which(int argc, char **argv, const struct arg *args, struct which *which, struct buf *path)
 {
     size_t count;
     char since_ms[24], until_ms[24];
     int code = cli_args(&verb_quarantine, argc, argv, args, &which->id, 1, &count);
-    if (code == CLI_OK)
-        code = check_id(which->id);
+    if (code == CLI_OK && which->id)
+        code = cli_check_id(&verb_quarantine, "", which->id);
     if (code != CLI_OK)
         return code;
     client_query(path, "hook", bytes_str(which->id));
@@ -104,20 +95,6 @@ static int list(int argc, char **argv)
     return code;
 }
 
-static int print_raw(struct client *client, const json_t *hook)
-{
-    struct buf body = {0};
-    char *path = mem_format("/v1/quarantine/%s/body", show_text(hook, "id"));
-    int code = client_get_bytes(client, path, &body);
-    if (code == CLI_OK) {
-        hook_show_head(hook, body.len, stdout);
-        fwrite(body.at ? body.at : "", 1, body.len, stdout);
-    }
-    free(path);
-    buf_free(&body);
-    return code;
-}
-
 static int show(int argc, char **argv)
 {
     struct client_where where = {0};
@@ -129,10 +106,8 @@ static int show(int argc, char **argv)
     struct client *client = NULL;
     json_t *hook = NULL;
     int code = cli_args(&verb_quarantine, argc, argv, args, &id, 1, &count);
-    if (code == CLI_OK && !id)
-        code = cli_usage(&verb_quarantine, "show needs the id of a hook, as list shows it");
     if (code == CLI_OK)
-        code = check_id(id);
+        code = cli_check_id(&verb_quarantine, "show", id);
     if (code == CLI_OK)
         code = client_open(&verb_quarantine, &where, &client);
     if (code != CLI_OK)
@@ -140,7 +115,7 @@ static int show(int argc, char **argv)
     char *path = mem_format("/v1/quarantine/%s", id);
     code = client_get(client, path, &hook);
     if (code == CLI_OK && raw)
-        code = print_raw(client, hook);
+        code = hook_fetch_raw(client, "/v1/quarantine", hook);
     else if (code == CLI_OK && json)
         show_json(hook);
     else if (code == CLI_OK)
@@ -290,17 +265,9 @@ static int discard(int argc, char **argv)
 
 static int run(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        int (*run)(int argc, char **argv);
-    } acts[] = {{"list", list}, {"show", show}, {"release", release}, {"discard", discard}};
-    for (size_t i = 0; argc > 1 && i < sizeof acts / sizeof acts[0]; i++)
-        if (strcmp(argv[1], acts[i].name) == 0)
-            return acts[i].run(argc - 1, argv + 1);
-    if (argc > 1)
-        return cli_usage(&verb_quarantine, "no act \"%s\"; there are list, show, release and discard",
-                         argv[1]);
-    return cli_usage(&verb_quarantine, "what to do is missing: list, show, release or discard");
+    static const struct cli_act acts[] = {
+        {"list", list}, {"show", show}, {"release", release}, {"discard", discard}, {0}};
+    return cli_run_act(&verb_quarantine, acts, argc, argv);
 }
 
 const struct cli_verb verb_quarantine = {

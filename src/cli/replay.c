@@ -193,19 +193,10 @@ static int change(int argc, char **argv)
 
 static int run(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        int (*run)(int argc, char **argv);
-    } acts[] = {{"start", replay_start}, {"list", list},     {"show", show},  {"pause", change},
-                {"resume", change},      {"cancel", change}, {"rate", change}};
-    for (size_t i = 0; argc > 1 && i < sizeof acts / sizeof acts[0]; i++)
-        if (strcmp(argv[1], acts[i].name) == 0)
-            return acts[i].run(argc - 1, argv + 1);
-    if (argc > 1)
-        return cli_usage(&verb_replay,
-                         "no act \"%s\"; there are start, list, show, pause, resume, cancel and rate",
-                         argv[1]);
-    return cli_usage(&verb_replay, "what to do is missing: start, list, show, pause, resume, cancel or rate");
+    static const struct cli_act acts[] = {
+        {"start", replay_start}, {"list", list},     {"show", show},   {"pause", change},
+        {"resume", change},      {"cancel", change}, {"rate", change}, {0}};
+    return cli_run_act(&verb_replay, acts, argc, argv);
 }
 
 const struct cli_verb verb_replay = {

@@ -150,3 +150,42 @@ const struct heard *played_heard(void)
     give_back(&err, stderr, heard.err, sizeof heard.err);
     return &heard;
 }
+
+int played_group_start(void **state)
+{
+    (void)state;
+    played_start();
+    return 0;
+}
+
+int played_group_stop(void **state)
+{
+    (void)state;
+    played_stop();
+    return 0;
+}
+
+int played_test_start(void **state)
+{
+    (void)state;
+    played_reset();
+    setenv("LANEGATE_ADMIN", played_url(), 1);
+    return 0;
+}
+
+const struct heard *played_run(const struct cli_verb *verb, int expected, ...)
+{
+    char *argv[16] = {(char *)(uintptr_t)verb->name};
+    int argc = 1;
+    va_list words;
+    va_start(words, expected);
+    while ((argv[argc] = va_arg(words, char *)))
+        assert_true(++argc < 16);
+    va_end(words);
+    played_listen();
+    int code = verb->run(argc, argv);
+    const struct heard *heard = played_heard();
+    if (code != expected)
+        fail_msg("exit %d\n%s%s", code, heard->out, heard->err);
+    return heard;
+}

@@ -3,6 +3,7 @@
 #ifndef SPEC_CLI_PLAYED_H
 #define SPEC_CLI_PLAYED_H
 
+#include "cli/cli.h"
 #include "util/bytes.h"
 
 void played_start(void);
@@ -23,5 +24,13 @@ struct heard {
 };
 void played_listen(void);
 const struct heard *played_heard(void);
+
+/* Fixtures of cmocka: for a group, and for a test whose verbs find the played gateway by the environment. */
+int played_group_start(void **state);
+int played_group_stop(void **state);
+int played_test_start(void **state);
+
+/* Runs "lanegate VERB WORDS...", the last word NULL; fails the test on another exit code. */
+const struct heard *played_run(const struct cli_verb *verb, int expected, ...) __attribute__((sentinel));
 
 #endif

@@ -14,20 +14,6 @@
 
 static const struct cli_verb verb = {.name = "test", .summary = "", .help = ""};
 
-static int start(void **state)
-{
-    (void)state;
-    played_start();
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    played_stop();
-    return 0;
-}
-
 static int reset(void **state)
 {
     (void)state;
@@ -245,5 +231,5 @@ int main(void)
         cmocka_unit_test_setup(a_list_ends_at_its_limit_with_a_cursor, reset),
         cmocka_unit_test_setup(more_than_a_page_is_asked_for_in_pages, reset),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, played_group_start, played_group_stop);
 }

@@ -14,45 +14,6 @@
 
 #define ID "01890a5d-ac96-774b-bcce-b302099a8057"
 
-static int start(void **state)
-{
-    (void)state;
-    played_start();
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    played_stop();
-    return 0;
-}
-
-static int reset(void **state)
-{
-    (void)state;
-    played_reset();
-    setenv("LANEGATE_ADMIN", played_url(), 1);
-    return 0;
-}
-
-static const struct heard *run(const struct cli_verb *verb, int expected, ...)
-{
-    char *argv[16] = {(char *)(uintptr_t)verb->name};
-    int argc = 1;
-    va_list words;
-    va_start(words, expected);
-    while ((argv[argc] = va_arg(words, char *)))
-        assert_true(++argc < 16);
-    va_end(words);
-    played_listen();
-    int code = verb->run(argc, argv);
-    const struct heard *heard = played_heard();
-    if (code != expected)
-        fail_msg("exit %d\n%s%s", code, heard->out, heard->err);
-    return heard;
-}
-
 static void says(const char *text, const char *part)
 {
     if (!strstr(text, part))
@@ -67,13 +28,13 @@ static void a_dry_run_counts_and_does_nothing(void **state)
     (void)state;
     played_on("/v1/dlq/replay?source=shop&sink=billing&class=refused&dry_run=true", 200, bytes_str(two_late));
     const struct heard *heard =
-        run(&verb_dlq, CLI_OK, "replay", "shop/billing", "--class", "refused", "--dry-run", NULL);
+        played_run(&verb_dlq, CLI_OK, "replay", "shop/billing", "--class", "refused", "--dry-run", NULL);
     assert_string_equal("would replay 3 dead letters, 2 of them late: 41 later hooks of their lanes were "
                         "delivered already\n",
                         heard->out);
     played_was_asked("/v1/dlq/replay?source=shop&sink=billing&class=refused&dry_run=true", "");
-    heard =
-        run(&verb_dlq, CLI_OK, "replay", "shop/billing", "--class", "refused", "--dry-run", "--json", NULL);
+    heard = played_run(&verb_dlq, CLI_OK, "replay", "shop/billing", "--class", "refused", "--dry-run",
+                       "--json", NULL);
     says(heard->out, "\"delivered_after\":41");
 }
 
@@ -81,17 +42,17 @@ static void nothing_is_done_unasked(void **state)
 {
     (void)state;
     played_on("/v1/dlq/replay?all=true&dry_run=true", 200, bytes_str(two_late));
-    const struct heard *heard = run(&verb_dlq, CLI_USAGE, "replay", "--all", NULL);
+    const struct heard *heard = played_run(&verb_dlq, CLI_USAGE, "replay", "--all", NULL);
     says(heard->err, "this would replay 3 dead letters, 2 of them late");
     says(heard->err, "--yes");
     played_was_asked("/v1/dlq/replay?all=true&dry_run=true", "");
-    heard = run(&verb_dlq, CLI_USAGE, "discard", NULL);
+    heard = played_run(&verb_dlq, CLI_USAGE, "discard", NULL);
     says(heard->err, "say which");
-    run(&verb_dlq, CLI_USAGE, "replay", "--yes", NULL);
-    run(&verb_dlq, CLI_USAGE, "replay", "shop/billing", "--sink", "x", "--yes", NULL);
-    run(&verb_dlq, CLI_USAGE, "show", NULL);
-    run(&verb_dlq, CLI_USAGE, "show", "shop/billing", NULL);
-    run(&verb_dlq, CLI_USAGE, "revive", NULL);
+    played_run(&verb_dlq, CLI_USAGE, "replay", "--yes", NULL);
+    played_run(&verb_dlq, CLI_USAGE, "replay", "shop/billing", "--sink", "x", "--yes", NULL);
+    played_run(&verb_dlq, CLI_USAGE, "show", NULL);
+    played_run(&verb_dlq, CLI_USAGE, "show", "shop/billing", NULL);
+    played_run(&verb_dlq, CLI_USAGE, "revive", NULL);
 }
 
 static void it_goes_on_until_nothing_is_left(void **state)
@@ -103,10 +64,10 @@ static void it_goes_on_until_nothing_is_left(void **state)
     played_on("/v1/dlq/discard?tenant=acme&reason=too%20old&cursor=6401", 200,
               BYTES("{\"matched\":2000,\"done\":2000,\"stopped\":null,\"next_cursor\":null}"));
     const struct heard *heard =
-        run(&verb_dlq, CLI_OK, "discard", "--tenant", "acme", "--reason", "too old", "--yes", NULL);
+        played_run(&verb_dlq, CLI_OK, "discard", "--tenant", "acme", "--reason", "too old", "--yes", NULL);
     assert_string_equal("discarded 11999 of 12000 dead letters\n", heard->out);
-    heard =
-        run(&verb_dlq, CLI_OK, "discard", "--tenant", "acme", "--reason", "too old", "--yes", "--json", NULL);
+    heard = played_run(&verb_dlq, CLI_OK, "discard", "--tenant", "acme", "--reason", "too old", "--yes",
+                       "--json", NULL);
     assert_string_equal("{\"matched\":12000,\"done\":11999}\n", heard->out);
 }
 
@@ -116,11 +77,11 @@ static void a_gateway_that_stops_is_heard(void **state)
     played_on("/v1/dlq/replay?hook=" ID "&dry_run=true", 200, BYTES("{\"matched\":9,\"late\":0}"));
     played_on("/v1/dlq/replay?hook=" ID, 200,
               BYTES("{\"matched\":5,\"done\":5,\"stopped\":\"backlog_full\",\"next_cursor\":\"6401\"}"));
-    const struct heard *heard = run(&verb_dlq, CLI_FAILED, "replay", ID, "--yes", NULL);
+    const struct heard *heard = played_run(&verb_dlq, CLI_FAILED, "replay", ID, "--yes", NULL);
     assert_string_equal("replayed 5 of 5 dead letters\n", heard->out);
     says(heard->err, "backlog_full");
     played_on("/v1/dlq/replay?hook=" ID, 503, BYTES("{\"error\":\"backlog_full\"}"));
-    says(run(&verb_dlq, CLI_FAILED, "replay", ID, "--yes", NULL)->err, "more to deliver");
+    says(played_run(&verb_dlq, CLI_FAILED, "replay", ID, "--yes", NULL)->err, "more to deliver");
 }
 
 static void none_is_no_failure(void **state)
@@ -128,7 +89,7 @@ static void none_is_no_failure(void **state)
     (void)state;
     played_on("/v1/dlq/replay?source=shop&dry_run=true", 200, BYTES("{\"matched\":0,\"late\":0}"));
     assert_string_equal("replayed 0 of 0 dead letters\n",
-                        run(&verb_dlq, CLI_OK, "replay", "--source", "shop", NULL)->out);
+                        played_run(&verb_dlq, CLI_OK, "replay", "--source", "shop", NULL)->out);
 }
 
 static const char attempts[] =
@@ -147,17 +108,18 @@ static void a_dead_letter_is_shown_with_its_failures(void **state)
                     "\"dead_at\":1782907200000,\"received_at\":1782907200000,\"late\":true,\"reason\":"
                     "\"HTTP 410\"}],\"total\":1}"));
     played_on("/v1/hooks/" ID "/attempts", 200, bytes_str(attempts));
-    const struct heard *heard = run(&verb_dlq, CLI_OK, "show", ID, NULL);
+    const struct heard *heard = played_run(&verb_dlq, CLI_OK, "show", ID, NULL);
     says(heard->out, "shop/billing/a  default  held   refused         5  2026-07-01 12:00:00Z  "
                      "2026-07-01 12:00:00Z  yes   HTTP 410\n");
     says(heard->out, "last failures\n");
     says(heard->out, "billing        4  2026-07-01 12:00:00Z  transient  12 ms  HTTP 503  try?[2J later\n");
     says(heard->out, "(no text; base64 /w==)");
-    says(run(&verb_dlq, CLI_OK, "show", ID, "--json", NULL)->out, "\"attempts\":[{\"sink\":\"billing\"");
+    says(played_run(&verb_dlq, CLI_OK, "show", ID, "--json", NULL)->out,
+         "\"attempts\":[{\"sink\":\"billing\"");
 
     played_on("/v1/hooks/" ID, 200, BYTES("{\"id\":\"" ID "\",\"headers\":[],\"rows\":[]}"));
-    says(run(&verb_hooks, CLI_OK, "show", ID, NULL)->out, "last failures\n");
-    says(run(&verb_hooks, CLI_OK, "show", ID, "--json", NULL)->out, "\"failures\":[{");
+    says(played_run(&verb_hooks, CLI_OK, "show", ID, NULL)->out, "last failures\n");
+    says(played_run(&verb_hooks, CLI_OK, "show", ID, "--json", NULL)->out, "\"failures\":[{");
 }
 
 static void a_hook_that_is_no_dead_letter(void **state)
@@ -165,33 +127,34 @@ static void a_hook_that_is_no_dead_letter(void **state)
     (void)state;
     played_on("/v1/dlq?hook=" ID "&limit=1000", 200, BYTES("{\"entries\":[],\"total\":0}"));
     played_on("/v1/hooks/" ID "/attempts", 200, BYTES("{\"attempts\":[]}"));
-    says(run(&verb_dlq, CLI_FAILED, "show", ID, NULL)->err, "is no dead letter");
+    says(played_run(&verb_dlq, CLI_FAILED, "show", ID, NULL)->err, "is no dead letter");
 }
 
 static void a_hook_is_erased_on_a_yes(void **state)
 {
     (void)state;
-    says(run(&verb_hooks, CLI_USAGE, "erase", ID, NULL)->err, "erase hook " ID " for good");
-    run(&verb_hooks, CLI_USAGE, "erase", "--yes", NULL);
+    says(played_run(&verb_hooks, CLI_USAGE, "erase", ID, NULL)->err, "erase hook " ID " for good");
+    played_run(&verb_hooks, CLI_USAGE, "erase", "--yes", NULL);
     played_on("/v1/hooks/" ID "?reason=asked", 200,
               BYTES("{\"status\":\"erased\",\"rows\":2,\"log_emptied\":true}"));
-    assert_string_equal("erased hook " ID " and its 2 deliveries\n",
-                        run(&verb_hooks, CLI_OK, "erase", ID, "--yes", "--reason", "asked", NULL)->out);
+    assert_string_equal(
+        "erased hook " ID " and its 2 deliveries\n",
+        played_run(&verb_hooks, CLI_OK, "erase", ID, "--yes", "--reason", "asked", NULL)->out);
     played_on("/v1/hooks/" ID, 409, BYTES("{\"error\":\"in_flight\",\"expected\":\"patience\"}"));
-    says(run(&verb_hooks, CLI_FAILED, "erase", ID, "--yes", NULL)->err, "an attempt is running");
+    says(played_run(&verb_hooks, CLI_FAILED, "erase", ID, "--yes", NULL)->err, "an attempt is running");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_dry_run_counts_and_does_nothing, reset),
-        cmocka_unit_test_setup(nothing_is_done_unasked, reset),
-        cmocka_unit_test_setup(it_goes_on_until_nothing_is_left, reset),
-        cmocka_unit_test_setup(a_gateway_that_stops_is_heard, reset),
-        cmocka_unit_test_setup(none_is_no_failure, reset),
-        cmocka_unit_test_setup(a_dead_letter_is_shown_with_its_failures, reset),
-        cmocka_unit_test_setup(a_hook_that_is_no_dead_letter, reset),
-        cmocka_unit_test_setup(a_hook_is_erased_on_a_yes, reset),
+        cmocka_unit_test_setup(a_dry_run_counts_and_does_nothing, played_test_start),
+        cmocka_unit_test_setup(nothing_is_done_unasked, played_test_start),
+        cmocka_unit_test_setup(it_goes_on_until_nothing_is_left, played_test_start),
+        cmocka_unit_test_setup(a_gateway_that_stops_is_heard, played_test_start),
+        cmocka_unit_test_setup(none_is_no_failure, played_test_start),
+        cmocka_unit_test_setup(a_dead_letter_is_shown_with_its_failures, played_test_start),
+        cmocka_unit_test_setup(a_hook_that_is_no_dead_letter, played_test_start),
+        cmocka_unit_test_setup(a_hook_is_erased_on_a_yes, played_test_start),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, played_group_start, played_group_stop);
 }
