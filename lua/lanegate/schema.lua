@@ -261,7 +261,8 @@ schema.rows = {
   { name = "data_dir", type = "path", default = "data", public = true,
     doc = "The folder of the store; made (0700) when it is missing." },
   { name = "sink_header_prefix", type = "header_prefix", default = "lanegate", public = true,
-    doc = "Sinks get headers `x-PREFIX-id` and so on." },
+    doc = "Sinks get headers `x-PREFIX-id` and so on. With `\"ankusa\"` a consumer written for that gateway's HTTP sink takes "
+      .. "them as they are: the tenant `default` is not named then, and what failed verification is flagged." },
   { name = "drain_timeout_ms", type = "ms", default = "25s", min = 0, max = DAY_MS, public = true,
     doc = "How long running attempts may take when the gateway goes down." },
 

@@ -4,6 +4,7 @@
 --
 -- The path says what it does with a request (BYTES are percent-encoded):
 --   /say?BYTES      reads all of it, says BYTES, closes
+--   /keep?BYTES     as /say, and puts the head and the body (as hex digits) in LOG
 --   /early?BYTES    says BYTES when it has seen the head, reads no more and stays connected
 --   /endless?BYTES  reads all of it, says BYTES, then "x" for ever
 --   /reset          reads all of it, then resets the connection
@@ -65,6 +66,13 @@ local acts = {}
 
 function acts.say(peer, head, bytes)
   peer:read_body(head)
+  peer:say(bytes)
+end
+
+function acts.keep(peer, head, bytes)
+  peer:read_body(head)
+  local body = peer.got:gsub(".", function(c) return ("%02x"):format(c:byte()) end)
+  log:write((head:gsub("\r", "")), body, "\n")
   peer:say(bytes)
 end
 

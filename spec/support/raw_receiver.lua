@@ -31,6 +31,21 @@ function Raw:answer(status, lines, body)
   return self:url("say", ("HTTP/1.1 %d Whatever\r\nContent-Length: %d\r\n%s\r\n%s"):format(status, #body, lines or "", body))
 end
 
+-- What /keep has put in the log: { headers = { [lower-case name] = { values } }, body }, in order of arrival.
+function Raw:kept()
+  local found = {}
+  for head, hex in self:log():gmatch "/keep [%d.]+\n(.-)\n\n(%x*)\n" do
+    local headers = {}
+    for name, value in head:gmatch "\n([^:\n]+): ?([^\n]*)" do
+      name = name:lower()
+      headers[name] = headers[name] or {}
+      table.insert(headers[name], value)
+    end
+    found[#found + 1] = { headers = headers, body = hex:gsub("%x%x", function(c) return string.char(tonumber(c, 16)) end) }
+  end
+  return found
+end
+
 function Raw:log()
   return process.read_file(self.log_path) or ""
 end

@@ -61,6 +61,8 @@ struct delivery *delivery_read(const struct http_request *request, const char *p
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
         *wanted[i].to = arena_copy(arena, header(request, prefix, wanted[i].name));
+    if (d->id.at && !d->tenant.at)
+        d->tenant = BYTES("default"); /* not named under the prefix "ankusa" */
     d->late = bytes_eq(header(request, prefix, "late"), BYTES("true"));
 
     struct bytes key = header(request, prefix, "ordering-key");

@@ -154,6 +154,32 @@ static void an_ordered_hook(void **state)
     scene_close(&scene);
 }
 
+/* Only under the prefix "ankusa", whose consumers read both so. */
+static void a_default_tenant_has_no_header_and_a_failure_has_a_flag(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *prefix, *tenant, *flagged;
+    } cases[] = {{"ankusa", NULL, "true"}, {"lanegate", "default", NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct scene scene;
+        scene_open(&scene);
+        scene.options.header_prefix = cases[i].prefix;
+        scene_prepare(&scene, NULL, 0, BYTES("x"));
+        scene.trial.attempt.envelope->tenant = BYTES("default");
+        scene.trial.attempt.envelope->verification = VERIFICATION_FAILED;
+        const struct received *r = scene_deliver(&scene);
+        char name[64];
+        snprintf(name, sizeof name, "x-%s-verification", cases[i].prefix);
+        ASSERT_HEADER(r, name, "failed");
+        snprintf(name, sizeof name, "x-%s-verification-flagged", cases[i].prefix);
+        cases[i].flagged ? ASSERT_HEADER(r, name, cases[i].flagged) : ASSERT_ABSENT(r, name);
+        snprintf(name, sizeof name, "x-%s-tenant", cases[i].prefix);
+        cases[i].tenant ? ASSERT_HEADER(r, name, cases[i].tenant) : ASSERT_ABSENT(r, name);
+        scene_close(&scene);
+    }
+}
+
 static void a_key_can_not_add_a_header(void **state)
 {
     (void)state;
@@ -396,6 +422,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_unordered_hook),
         cmocka_unit_test(an_ordered_hook),
+        cmocka_unit_test(a_default_tenant_has_no_header_and_a_failure_has_a_flag),
         cmocka_unit_test(a_key_can_not_add_a_header),
         cmocka_unit_test(provider_headers_are_forwarded_but_for_some),
         cmocka_unit_test(forward_headers_narrows),

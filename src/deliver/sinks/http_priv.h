@@ -22,6 +22,7 @@ struct http_shape {
     const struct sink_options *options;
     char *prefix; /* "x-lanegate-" */
     size_t prefix_len;
+    bool is_ankusa; /* the wire contract of that gateway: see put_identity() */
 };
 
 void http_shape_init(struct http_shape *shape, const struct sink_options *options);

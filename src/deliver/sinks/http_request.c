@@ -50,6 +50,7 @@ void http_shape_init(struct http_shape *shape, const struct sink_options *option
     shape->options = options;
     shape->prefix = mem_format("x-%s-", options->header_prefix);
     shape->prefix_len = strlen(shape->prefix);
+    shape->is_ankusa = strcmp(options->header_prefix, "ankusa") == 0;
 }
 
 void http_shape_free(struct http_shape *shape)
@@ -218,6 +219,8 @@ static void put_idempotency_key(struct http_request *request, const struct http_
     ours(request, shape, "dedupe-key", envelope->dedupe_key);
 }
 
+/* Consumers of Ankusa know a source without a tenant by the header's absence, and a hook that was taken
+ * although it failed verification by a flag beside the word. */
 static void put_identity(struct http_request *request, const struct http_shape *shape,
                          const struct attempt *attempt)
 {
@@ -229,11 +232,14 @@ static void put_identity(struct http_request *request, const struct http_shape *
 
     ours_uuid(request, shape, "id", &envelope->id);
     ours(request, shape, "source", envelope->source);
-    ours(request, shape, "tenant", envelope->tenant);
+    if (!shape->is_ankusa || !bytes_eq(envelope->tenant, BYTES("default")))
+        ours(request, shape, "tenant", envelope->tenant);
     put_idempotency_key(request, shape, envelope);
     ours_number(request, shape, "received-at", (uint64_t)envelope->received_at_ms);
     ours_number(request, shape, "attempt", attempt->number);
     ours(request, shape, "verification", bytes_str(verification_name(envelope->verification)));
+    if (shape->is_ankusa && envelope->verification == VERIFICATION_FAILED)
+        ours(request, shape, "verification-flagged", BYTES("true"));
     ours(request, shape, "body-sha256", bytes_of(hex, 2 * SHA256_SIZE));
     if (attempt->replayed)
         ours_uuid(request, shape, "replay-id", &attempt->replay_id);
