@@ -39,7 +39,7 @@ static struct sched_place place_of(uint64_t lane)
 
 static void commit(struct bench *bench, const struct sched_place *place)
 {
-    sched_commit(bench->sched, now, place, ++bench->seq, now.unix_ms);
+    sched_commit(bench->sched, now, place, ++bench->seq, now.unix_ms, 0);
     sched_actions_done(bench->sched);
 }
 

@@ -35,7 +35,7 @@ static void commit(struct world *world, struct dice *dice)
             model_add(world, index);
             struct sched_place place;
             place_of_row(&world->rows.at[index], &place);
-            sched_commit(world->sched, world_now(world), &place, seq, received_ms);
+            sched_commit(world->sched, world_now(world), &place, seq, received_ms, 0);
         }
         world->hooks++;
         tell(world, "commit", seq, lane_index(tenant, source * 2, key));

@@ -19,6 +19,7 @@
 struct order_lane; /* order/order.h */
 struct jsonw;      /* util/jsonw.h */
 struct replays;    /* replay/replay.h */
+struct replay_release;
 
 struct admin_token {
     struct bytes hash; /* SHA-256 of the token, 32 bytes */
@@ -34,22 +35,6 @@ struct admin_sink {
     bool ordered;
     unsigned concurrency;
 };
-
-/* A hook out of the quarantine, to be verified again and committed. */
-struct admin_release {
-    uint64_t pen_id;
-    struct envelope *envelope; /* whoever releases may change it, and keeps no reference */
-    enum {
-        ADMIN_RELEASE_VERIFIED, /* in a dry run */
-        ADMIN_RELEASE_DONE,
-        ADMIN_RELEASE_TWIN,   /* out of the quarantine, as a duplicate */
-        ADMIN_RELEASE_FAILED, /* again */
-        ADMIN_RELEASE_GONE,
-        ADMIN_RELEASE_STOPPED, /* not now */
-    } outcome;
-    const char *reason; /* static: why it failed, or what stopped it */
-};
-enum { ADMIN_RELEASE_MAX = 100 };
 
 struct events;
 
@@ -107,8 +92,8 @@ struct admin_options {
      */
     void (*resolve)(void *of, const struct admin_sink *sink, const struct envelope *envelope,
                     struct arena *arena, struct order_lane *out);
-    /* At most ADMIN_RELEASE_MAX; blocks until all are durable. */
-    void (*release)(void *ctx, struct admin_release *releases, size_t count, bool dry_run);
+    /* Out of the quarantine, as in replays_options. */
+    void (*release)(void *ctx, struct replay_release *releases, size_t count, uint32_t number, bool dry_run);
     /* One JSON object: what the running configuration's key makes of a hook at a sink. The envelope is the
      * callee's to change. */
     void (*key_test)(void *of, const struct admin_sink *sink, struct envelope *envelope, struct jsonw *json);

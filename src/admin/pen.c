@@ -4,9 +4,10 @@
 #include <stdlib.h>
 
 #include "admin/admin_priv.h"
+#include "replay/replay.h"
 #include "util/mem.h"
 
-enum { PEN_MOST = ADMIN_RELEASE_MAX };
+enum { PEN_MOST = REPLAY_RELEASE_MAX };
 
 struct picked {
     struct store_pen_view entries[PEN_MOST];
@@ -174,27 +175,27 @@ static void audit(struct ask *ask, const char *what, const struct tally *tally)
     buf_free(&target);
 }
 
-static void count_release(struct ask *ask, const struct admin_release *release, struct tally *tally)
+static void count_release(struct ask *ask, const struct replay_release *release, struct tally *tally)
 {
     switch (release->outcome) {
-    case ADMIN_RELEASE_VERIFIED:
+    case REPLAY_RELEASE_VERIFIED:
         tally->verified++;
         break;
-    case ADMIN_RELEASE_TWIN:
+    case REPLAY_RELEASE_TWIN:
         tally->duplicates++;
         tally->done++;
         break;
-    case ADMIN_RELEASE_DONE:
+    case REPLAY_RELEASE_DONE:
         tally->done++;
         break;
-    case ADMIN_RELEASE_FAILED:
+    case REPLAY_RELEASE_FAILED:
         tally->failed++;
         if (!ask->query.dry_run)
             store_pen_reason(ask->admin->options.store, release->pen_id, release->reason);
         break;
-    case ADMIN_RELEASE_GONE:
+    case REPLAY_RELEASE_GONE:
         break;
-    case ADMIN_RELEASE_STOPPED:
+    case REPLAY_RELEASE_STOPPED:
         tally->stopped = release->reason;
         break;
     }
@@ -203,7 +204,7 @@ static void count_release(struct ask *ask, const struct admin_release *release, 
 static enum status release(struct ask *ask, const struct picked *picked, struct tally *tally)
 {
     const struct admin_options *options = &ask->admin->options;
-    struct admin_release *all = mem_zalloc(PEN_MOST * sizeof *all);
+    struct replay_release *all = mem_zalloc(PEN_MOST * sizeof *all);
     size_t count = 0;
     enum status status = STATUS_OK;
     for (size_t i = 0; i < picked->count && status == STATUS_OK; i++) {
@@ -214,7 +215,7 @@ static enum status release(struct ask *ask, const struct picked *picked, struct 
             status = STATUS_OK;
     }
     if (status == STATUS_OK && count > 0)
-        options->release(options->ctx, all, count, ask->query.dry_run);
+        options->release(options->ctx, all, count, 0, ask->query.dry_run);
     for (size_t i = 0; i < count; i++) {
         if (status == STATUS_OK)
             count_release(ask, &all[i], tally);

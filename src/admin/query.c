@@ -8,6 +8,7 @@
 #include "replay/replay.h"
 #include "store/store.h"
 #include "util/buf.h"
+#include "util/clock.h"
 #include "util/jsonw.h"
 #include "util/units.h"
 #include "json/tree.h"
@@ -162,14 +163,37 @@ static bool parse_lane(struct query *query, struct bytes value)
     return hex_decode(value, query->lane, sizeof query->lane);
 }
 
+/* A moment, or an age: so long ago. */
+static bool moment_into(int64_t *unix_ms, struct bytes *age, struct bytes value)
+{
+    int64_t ago_ms;
+    if (!units_parse_ms(value, &ago_ms))
+        return moment_parse(value, unix_ms);
+    *age = value;
+    *unix_ms = clock_unix_ms() - ago_ms;
+    if (*unix_ms < 1)
+        *unix_ms = 1;
+    return value.len <= QUERY_AGE_MAX;
+}
+
 static bool parse_since(struct query *query, struct bytes value)
 {
-    return moment_parse(value, &query->since_ms);
+    return moment_into(&query->since_ms, &query->since_age, value);
 }
 
 static bool parse_until(struct query *query, struct bytes value)
 {
-    return moment_parse(value, &query->until_ms);
+    return moment_into(&query->until_ms, &query->until_age, value);
+}
+
+static bool parse_from(struct query *query, struct bytes value)
+{
+    for (int from = REPLAY_FROM_HOOKS; from <= REPLAY_FROM_PEN; from++)
+        if (bytes_eq(value, bytes_str(replay_from_name((enum replay_from)from)))) {
+            query->from = (enum replay_from)from;
+            return true;
+        }
+    return false;
 }
 
 static bool parse_lane_state(struct query *query, struct bytes value)
@@ -234,7 +258,7 @@ static bool parse_failure(struct query *query, struct bytes value)
 }
 
 #define A_NAME "a name: 1 to 64 letters, digits, _ or -"
-#define A_MOMENT "unix milliseconds, or a time like 2026-07-01T12:00:00Z"
+#define A_MOMENT "unix milliseconds, a time like 2026-07-01T12:00:00Z, or an age like 2h"
 #define A_CURSOR "next_cursor of an earlier answer of this list"
 #define STATE_WORD(id, name) " " name
 
@@ -283,6 +307,7 @@ static const struct param {
     {"state", QUERY_LANE_STATE, "one of:" LANE_STATES(STATE_WORD), parse_lane_state},
     {"state", QUERY_ROW_STATE, "one of: pending done dead held discarded", parse_row_state},
     {"state", QUERY_REPLAY_STATE, "one of: running paused done cancelled", parse_replay_state},
+    {"from", QUERY_FROM, "hooks or quarantine", parse_from},
     {"rate", QUERY_RATE, "hooks a second: a whole number from 1 to 100000", parse_rate},
     {"max_lag", QUERY_MAX_LAG, "a duration such as 30s, a year at most", parse_max_lag},
     {"cursor", QUERY_REPLAYS_CURSOR, A_CURSOR, parse_replays_cursor},

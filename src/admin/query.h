@@ -49,9 +49,16 @@ enum {
     QUERY_MAX_LAG = 1LL << 31,
     QUERY_REPLAY_STATE = 1LL << 32, /* "state" of a replay */
     QUERY_REPLAYS_CURSOR = 1LL << 33,
+    QUERY_FROM = 1LL << 35, /* where the hooks of a replay are */
 };
 
-enum { QUERY_LIMIT_DEFAULT = 100, QUERY_LIMIT_MAX = 1000, QUERY_WORD_MAX = 64, QUERY_REASON_MAX = 1024 };
+enum {
+    QUERY_LIMIT_DEFAULT = 100,
+    QUERY_LIMIT_MAX = 1000,
+    QUERY_WORD_MAX = 64,
+    QUERY_AGE_MAX = 32,
+    QUERY_REASON_MAX = 1024
+};
 #define QUERY_FOR_MAX_MS (366LL * 24 * 3600 * 1000)
 
 /* Texts are decoded, have a NUL behind them and live in the arena; absent when not asked for. */
@@ -78,7 +85,9 @@ struct query {
     bool has_lane;
     uint8_t lane[16];
     int64_t since_ms, until_ms;              /* unix; 0: open */
+    struct bytes since_age, until_age;       /* as they were said, when that was an age */
     int lane_state, row_state, replay_state; /* -1: any */
+    enum replay_from from;
     enum lane_sort sort;
     size_t limit;
     struct cursor cursor;

@@ -14,57 +14,82 @@ static void write_name(struct jsonw *w, const char *name, const char *text)
     jsonw_str(w, name, *text ? text : NULL);
 }
 
-/* How much of the window it has looked at, in hundredths of a percent; by seqs, which are even enough. */
+/* How much of the window it has looked at, in hundredths of a percent. */
 static double progress(const struct store_replay *replay)
 {
-    uint64_t first = replay->first > 0 ? replay->first - 1 : 0;
     if (replay->cursor >= replay->last)
         return 1;
-    if (replay->cursor <= first)
+    if (replay->planned == 0 || replay->hooks >= replay->planned)
         return 0;
-    return (double)(uint64_t)(10000.0 * (double)(replay->cursor - first) / (double)(replay->last - first)) /
-           10000;
+    return (double)(uint64_t)(10000.0 * (double)replay->hooks / (double)replay->planned) / 10000;
 }
 
-static void write_replay(struct ask *ask, const char *name, const struct store_replay *replay)
+static void write_planned(struct jsonw *w, const struct store_replay *replay)
+{
+    if (replay->planned > 0)
+        jsonw_uint(w, "planned", replay->planned);
+    else
+        jsonw_null(w, "planned");
+}
+
+/* Where it is, and what only one of the two kinds has. */
+static void write_kind(struct jsonw *w, const struct store_replay *replay, const struct replay_look *look)
+{
+    if (replay->from == REPLAY_FROM_PEN) {
+        jsonw_uint(w, "released", replay->released);
+        jsonw_uint(w, "duplicates", replay->duplicates);
+        jsonw_uint(w, "failed", replay->failed);
+        return;
+    }
+    jsonw_uint(w, "last_seq", replay->last);
+    jsonw_uint(w, "cursor_seq", replay->cursor);
+    jsonw_uint(w, "owed_already", replay->owed);
+    if (look->planned)
+        jsonw_uint(w, "lanes", look->lanes);
+    else
+        jsonw_null(w, "lanes");
+    jsonw_uint(w, "lanes_rewound", look->lanes_rewound);
+}
+
+/* `existing`: it was asked for, and was there. */
+static void write_replay(struct ask *ask, const struct store_replay *replay, bool existing)
 {
     struct jsonw *w = &ask->json;
     struct replay_look look = {0};
     char id[UUID_TEXT];
     bool active = replays_look(ask->admin->options.replays, replay->number, &look);
     uuid_format(&replay->id, id);
-    jsonw_object(w, name);
+    jsonw_object(w, NULL);
     jsonw_str(w, "id", id);
     jsonw_str(w, "state", replay_state_name(replay->state));
+    jsonw_str(w, "from", replay_from_name(replay->from));
     write_name(w, "why", replay->why);
     write_name(w, "waits", active && look.waits ? look.waits : "");
     write_name(w, "tenant", replay->tenant);
     write_name(w, "source", replay->source);
     write_name(w, "sink", replay->sink);
+    write_name(w, "failure", replay->failure);
     ask_time(ask, "since", replay->since_ms);
     ask_time(ask, "until", replay->until_ms);
     jsonw_int(w, "rate", replay->rate);
     ask_time(ask, "max_lag_ms", replay->max_lag_ms);
-    jsonw_uint(w, "last_seq", replay->last);
-    jsonw_uint(w, "cursor_seq", replay->cursor);
     jsonw_double(w, "progress", progress(replay));
+    write_planned(w, replay);
     jsonw_uint(w, "hooks", replay->hooks);
+    jsonw_uint(w, "gone", replay->gone);
+    write_kind(w, replay, &look);
     jsonw_uint(w, "made", replay->made);
-    jsonw_uint(w, "owed_already", replay->owed);
     jsonw_uint(w, "done", replay->done);
     jsonw_uint(w, "dead", replay->dead);
     jsonw_uint(w, "discarded", replay->given_up);
     uint64_t over = replay->done + replay->dead + replay->given_up;
     jsonw_uint(w, "outstanding", replay->made > over ? replay->made - over : 0);
-    if (active && look.planned)
-        jsonw_uint(w, "lanes", look.lanes);
-    else
-        jsonw_null(w, "lanes");
-    jsonw_uint(w, "lanes_rewound", look.lanes_rewound);
     ask_time(ask, "created_at", replay->created_ms);
     ask_time(ask, "changed_at", replay->changed_ms);
     write_name(w, "who", replay->who);
     write_name(w, "reason", replay->reason);
+    if (existing)
+        jsonw_bool(w, "existing", true);
     jsonw_end_object(w);
 }
 
@@ -89,7 +114,7 @@ static bool write_entry(void *ctx, const struct store_replay *replay)
     }
     page->written++;
     page->last = replay->number;
-    write_replay(page->ask, NULL, replay);
+    write_replay(page->ask, replay, false);
     return true;
 }
 
@@ -142,7 +167,7 @@ void get_replay(struct ask *ask)
 {
     struct store_replay replay;
     if (find_replay(ask, &replay))
-        write_replay(ask, NULL, &replay);
+        write_replay(ask, &replay, false);
 }
 
 /* ---- the audit line ---- */
@@ -165,9 +190,12 @@ static void audit(struct ask *ask, const char *what, const struct store_replay *
     char id[UUID_TEXT];
     uuid_format(&replay->id, id);
     buf_puts(&target, id);
+    if (replay->from == REPLAY_FROM_PEN)
+        put_word(&target, "from", replay_from_name(replay->from));
     put_word(&target, "tenant", replay->tenant);
     put_word(&target, "source", replay->source);
     put_word(&target, "sink", replay->sink);
+    put_word(&target, "failure", replay->failure);
     put_time(&target, "since", replay->since_ms);
     put_time(&target, "until", replay->until_ms);
     buf_putf(&target, " rate=%lld", (long long)replay->rate);
@@ -192,16 +220,20 @@ static void write_count(void *ctx, const struct replay_count *count)
 static void write_counts(struct ask *ask, const struct store_replay *replay)
 {
     struct jsonw *w = &ask->json;
-    uint64_t hooks;
-    bool complete;
+    struct replay_sum sum;
     jsonw_object(w, NULL);
     jsonw_bool(w, "dry_run", true);
+    jsonw_str(w, "from", replay_from_name(replay->from));
     jsonw_array(w, "sinks");
     enum status status = replays_count(ask->admin->options.replays, ask->admin->reader, replay,
-                                       COUNT_BUDGET_MS, &hooks, &complete, write_count, ask);
+                                       COUNT_BUDGET_MS, &sum, write_count, ask);
     jsonw_end_array(w);
-    jsonw_uint(w, "hooks", hooks);
-    jsonw_bool(w, "complete", complete);
+    jsonw_uint(w, "hooks", sum.hooks);
+    if (replay->from == REPLAY_FROM_PEN) {
+        jsonw_uint(w, "verified", sum.verified);
+        jsonw_uint(w, "failed", sum.failed);
+    }
+    jsonw_bool(w, "complete", sum.complete);
     jsonw_int(w, "rate", replay->rate);
     jsonw_end_object(w);
     if (status != STATUS_OK)
@@ -215,29 +247,57 @@ static void text_into(char *out, size_t size, struct bytes text)
     snprintf(out, size, "%.*s", BYTES_ARG(text));
 }
 
+/* What makes no sense; false when nothing does not. */
+static bool find_fault(const struct query *query, struct query_fault *fault)
+{
+    enum {
+        FILTERS =
+            QUERY_TENANT | QUERY_SOURCE | QUERY_SINK | QUERY_SINCE | QUERY_UNTIL | QUERY_FAILURE | QUERY_FROM
+    };
+    bool pen = query->from == REPLAY_FROM_PEN;
+    fault->code = "bad_filter";
+    if (pen && query->sink.at) {
+        fault->filter = BYTES("sink");
+        fault->expected = "none: a hook out of the quarantine goes to every sink of its source";
+    } else if (!pen && query->failure.at) {
+        fault->filter = BYTES("failure");
+        fault->expected = "from=quarantine beside it";
+    } else if (query->since_ms && query->until_ms && query->since_ms >= query->until_ms) {
+        fault->filter = BYTES("until");
+        fault->expected = "a time behind since";
+    } else if (!query->all && !(query->given & FILTERS)) {
+        fault->filter = BYTES("all");
+        fault->expected = "true where no filter is: every stored hook is meant";
+    } else if (!query->all && pen && !(query->given & FILTERS & ~(uint64_t)QUERY_FROM)) {
+        fault->filter = BYTES("all");
+        fault->expected = "true where no filter is: all of the quarantine is meant";
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static bool read_ask(struct ask *ask, struct store_replay *replay)
 {
-    enum { FILTERS = QUERY_TENANT | QUERY_SOURCE | QUERY_SINK | QUERY_SINCE | QUERY_UNTIL };
     const struct query *query = &ask->query;
-    *replay = (struct store_replay){.since_ms = query->since_ms,
+    struct query_fault fault;
+    *replay = (struct store_replay){.from = query->from,
+                                    .since_ms = query->since_ms,
                                     .until_ms = query->until_ms,
                                     .rate = query->rate ? query->rate : REPLAY_RATE_DEFAULT,
                                     .max_lag_ms = query->max_lag_ms};
     text_into(replay->tenant, sizeof replay->tenant, query->tenant);
     text_into(replay->source, sizeof replay->source, query->source);
     text_into(replay->sink, sizeof replay->sink, query->sink);
+    text_into(replay->failure, sizeof replay->failure, query->failure);
+    text_into(replay->since_text, sizeof replay->since_text, query->since_age);
+    text_into(replay->until_text, sizeof replay->until_text, query->until_age);
     text_into(replay->who, sizeof replay->who, bytes_str(ask->who));
     text_into(replay->reason, sizeof replay->reason, query->reason);
-    struct query_fault fault = {"bad_filter", BYTES("all"),
-                                "true where no filter is: every stored hook is meant"};
-    bool bounded = query->all || (query->given & FILTERS);
-    if (bounded && query->since_ms && query->until_ms && query->since_ms >= query->until_ms) {
-        fault = (struct query_fault){"bad_filter", BYTES("until"), "a time behind since"};
-        bounded = false;
-    }
-    if (!bounded)
-        ask_refuse_filter(ask, &fault);
-    return bounded;
+    if (!find_fault(query, &fault))
+        return true;
+    ask_refuse_filter(ask, &fault);
+    return false;
 }
 
 /* False when `ask` says why not. */
@@ -256,7 +316,7 @@ static bool is_fine(struct ask *ask, enum replay_answer answer, const struct sto
         ask_refuse(ask, 409, "too_many_replays");
         return false;
     case REPLAY_NO_SINK:
-        ask_not_found(ask, "sink");
+        ask_not_found(ask, replay->from == REPLAY_FROM_PEN ? "source" : "sink");
         return false;
     case REPLAY_NOT_FOUND:
         ask_not_found(ask, "replay");
@@ -287,7 +347,7 @@ void post_replay(struct ask *ask)
         audit(ask, "replay.start", &replay);
         ask->status = 201;
     }
-    write_replay(ask, NULL, &replay);
+    write_replay(ask, &replay, answer == REPLAY_SAME);
 }
 
 void patch_replay(struct ask *ask)
@@ -309,5 +369,5 @@ void patch_replay(struct ask *ask)
                                         [REPLAY_PAUSED] = "replay.pause",
                                         [REPLAY_CANCELLED] = "replay.cancel"};
     audit(ask, state >= 0 ? whats[state] : "replay.rate", &replay);
-    write_replay(ask, NULL, &replay);
+    write_replay(ask, &replay, false);
 }

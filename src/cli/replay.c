@@ -16,8 +16,9 @@ static void cell_of(struct grid *table, const json_t *job)
 {
     const char *source = show_text(job, "source"), *sink = show_text(job, "sink"),
                *tenant = show_text(job, "tenant");
-    grid_cell(table, "%s%s%s%s%s", *source ? source : "*", *sink ? "/" : "", sink, *tenant ? " of " : "",
-              tenant);
+    bool pen = strcmp(show_text(job, "from"), "quarantine") == 0;
+    grid_cell(table, "%s%s%s%s%s%s", pen ? "quarantine of " : "", *source ? source : "*", *sink ? "/" : "",
+              sink, *tenant ? " of " : "", tenant);
 }
 
 static void row_of(struct grid *table, const json_t *job)
@@ -86,9 +87,11 @@ static void print_time(const char *name, int64_t at_ms, const char *otherwise)
 
 static void print_job(const json_t *job)
 {
-    static const char *const texts[] = {"state", "why", "waits", "tenant", "source", "sink", "who", "reason"};
-    static const char *const counts[] = {"rate", "hooks",     "made",        "owed_already", "done",
-                                         "dead", "discarded", "outstanding", "lanes",        "lanes_rewound"};
+    static const char *const texts[] = {"state",  "why",  "waits",   "from", "tenant",
+                                        "source", "sink", "failure", "who",  "reason"};
+    static const char *const counts[] = {
+        "rate", "planned", "hooks",     "gone",        "released", "duplicates",   "failed",       "made",
+        "done", "dead",    "discarded", "outstanding", "lanes",    "owed_already", "lanes_rewound"};
     printf("%-14s %s\n", "replay", show_text(job, "id"));
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (!*show_text(job, texts[i]))
@@ -102,7 +105,8 @@ static void print_job(const json_t *job)
     print_time("started", show_int(job, "created_at"), "-");
     printf("%-14s %d%%\n", "looked at", (int)(100 * json_number_value(json_object_get(job, "progress"))));
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-        printf("%-14s %" PRId64 "\n", counts[i], show_int(job, counts[i]));
+        if (json_is_integer(json_object_get(job, counts[i])))
+            printf("%-14s %" PRId64 "\n", counts[i], show_int(job, counts[i]));
 }
 
 struct one {
@@ -204,6 +208,7 @@ const struct cli_verb verb_replay = {
     .summary = "sends stored hooks again, at a pace: start, list, show, pause, resume, cancel",
     .help =
         "usage: lanegate replay start [SOURCE[/SINK]] [options]\n"
+        "       lanegate replay start --quarantine [SOURCE] [options]\n"
         "       lanegate replay list [--state STATE] [--limit N] [--cursor TEXT] [--json]\n"
         "       lanegate replay show ID [--follow] [--json]\n"
         "       lanegate replay pause|resume|cancel ID [--rate N] [--reason TEXT]\n"
@@ -215,16 +220,22 @@ const struct cli_verb verb_replay = {
         "letter of the window comes back. On an ordered sink a lane is rewound: from its first hook of the\n"
         "replay until its last one is done, newer hooks of that lane wait.\n"
         "\n"
-        "It counts first, and asks on a terminal. It goes on over a restart. The same command again gives "
-        "the\n"
-        "replay that is running. When 10 of its deliveries in a row die, it pauses itself.\n"
+        "start --quarantine verifies hooks in quarantine again, with today's secrets at the time they came.\n"
+        "Each that is good becomes a new hook with a new seq and goes to all sinks of its source; those "
+        "that\n"
+        "fail again stay, and are counted. Nothing is rewound.\n"
+        "\n"
+        "It counts first, and asks on a terminal. It goes on over a restart. The same command again, in the\n"
+        "same words, gives the replay that is running. When 10 of its deliveries in a row die, it pauses\n"
+        "itself.\n"
         "\n"
         "  SOURCE/SINK        of one sink; SOURCE of all sinks of a source\n"
         "  --tenant NAME      of one tenant\n"
         "  --source NAME      the same as SOURCE; --sink NAME: sinks of that name\n"
         "  --since TIME       received since then: an age (30m, 2d), unix milliseconds, or a time like\n"
         "  --until TIME       2026-07-01T12:00:00Z; and before that\n"
-        "  --all              where there is no filter: every stored hook\n"
+        "  --failure WORD     of the quarantine: of those that are there for that reason, as bad_signature\n"
+        "  --all              where there is no filter: every stored hook, or all of the quarantine\n"
         "  --rate N           hooks a second (50)\n"
         "  --max-lag TIME     wait while a sink's own oldest hook has been waiting longer than that\n"
         "  --dry-run          count, and do nothing\n"
@@ -240,6 +251,7 @@ const struct cli_verb verb_replay = {
         "examples:\n"
         "  lanegate replay start stripe/billing --since 2h --dry-run\n"
         "  lanegate replay start stripe/billing --since 2h --rate 20 --max-lag 10s --follow\n"
+        "  lanegate replay start --quarantine stripe --since 1d --dry-run\n"
         "  lanegate replay list --state running\n",
     .run = run,
 };

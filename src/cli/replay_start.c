@@ -28,8 +28,16 @@ static double share_done(const json_t *job)
     return made > 0 ? looked * (double)(made - left) / (double)made : looked;
 }
 
+static bool from_pen(const json_t *job)
+{
+    return strcmp(show_text(job, "from"), "quarantine") == 0;
+}
+
 static void print_counts(FILE *out, const json_t *job)
 {
+    if (from_pen(job))
+        fprintf(out, "%" PRId64 " released, %" PRId64 " failed again; ",
+                show_int(job, "released") + show_int(job, "duplicates"), show_int(job, "failed"));
     fprintf(out, "%" PRId64 " delivered, %" PRId64 " on their way, %" PRId64 " dead", show_int(job, "done"),
             show_int(job, "outstanding"), show_int(job, "dead"));
     if (*show_text(job, "waits") && strcmp(show_text(job, "waits"), "deliveries") != 0)
@@ -89,20 +97,22 @@ int replay_follow(struct client *client, json_t **job)
 
 struct start {
     struct client_where where;
-    const char *tenant, *source, *sink, *since, *until, *reason;
+    const char *tenant, *source, *sink, *failure, *since, *until, *reason;
     int64_t rate, max_lag_ms;
-    bool all, dry_run, yes, json, follow;
+    bool pen, all, dry_run, yes, json, follow;
 };
 
 static void put_path(struct buf *path, const struct start *start)
 {
-    char since[24], until[24], number[32];
+    char number[32];
     buf_puts(path, "/v1/replays");
+    client_query(path, "from", start->pen ? BYTES("quarantine") : BYTES_NONE);
     client_query(path, "tenant", bytes_str(start->tenant));
     client_query(path, "source", bytes_str(start->source));
     client_query(path, "sink", bytes_str(start->sink));
-    client_query(path, "since", bytes_str(show_moment(start->since, since)));
-    client_query(path, "until", bytes_str(show_moment(start->until, until)));
+    client_query(path, "failure", bytes_str(start->failure));
+    client_query(path, "since", bytes_str(start->since)); /* as it is said: the same again is the same */
+    client_query(path, "until", bytes_str(start->until));
     if (start->rate) {
         snprintf(number, sizeof number, "%" PRId64, start->rate);
         client_query(path, "rate", bytes_str(number));
@@ -116,16 +126,41 @@ static void put_path(struct buf *path, const struct start *start)
 }
 
 /* What a person has to know before he says yes. */
+static void put_pace(struct buf *out, const json_t *counts)
+{
+    bool more = !json_is_true(json_object_get(counts, "complete"));
+    int64_t rate = show_int(counts, "rate"), hooks = show_int(counts, "hooks");
+    char took[32];
+    units_format_ms(rate > 0 ? (hooks + rate - 1) / rate * 1000 : 0, took);
+    buf_putf(out, ", at %" PRId64 " a second (%s%s)", rate, more ? "more than " : "", took);
+}
+
+static void put_pen_counts(struct buf *out, const json_t *counts)
+{
+    bool more = !json_is_true(json_object_get(counts, "complete"));
+    int64_t hooks = show_int(counts, "hooks"), good = show_int(counts, "verified");
+    buf_putf(out, "verify %s%" PRId64 " hook%s of the quarantine again", more ? "more than " : "", hooks,
+             hooks == 1 ? "" : "s");
+    put_pace(out, counts);
+    buf_putf(out,
+             ", and release what is good: %s%" PRId64 " now, as new hooks with new seqs; %" PRId64
+             " would stay",
+             more ? "more than " : "", good, show_int(counts, "failed"));
+}
+
 static void put_counts(struct buf *out, const json_t *counts)
 {
     const json_t *sinks = json_object_get(counts, "sinks"), *sink;
     bool more = !json_is_true(json_object_get(counts, "complete"));
-    int64_t rate = show_int(counts, "rate"), hooks = show_int(counts, "hooks");
+    int64_t hooks = show_int(counts, "hooks");
     size_t i;
-    char took[32];
-    units_format_ms(rate > 0 ? (hooks + rate - 1) / rate * 1000 : 0, took);
-    buf_putf(out, "send %s%" PRId64 " stored hook%s again, at %" PRId64 " a second (%s%s)",
-             more ? "more than " : "", hooks, hooks == 1 ? "" : "s", rate, more ? "more than " : "", took);
+    if (from_pen(counts)) {
+        put_pen_counts(out, counts);
+        return;
+    }
+    buf_putf(out, "send %s%" PRId64 " stored hook%s again", more ? "more than " : "", hooks,
+             hooks == 1 ? "" : "s");
+    put_pace(out, counts);
     json_array_foreach(sinks, i, sink)
     {
         bool ordered = json_is_true(json_object_get(sink, "ordered"));
@@ -158,7 +193,8 @@ static int begin(struct client *client, const struct start *start)
     int code = client_post(client, path.at, &job);
     buf_free(&path);
     if (code == CLI_OK && !start->json)
-        printf("replay %s is %s\n", show_text(job, "id"), show_text(job, "state"));
+        printf("replay %s is %s%s\n", show_text(job, "id"), show_text(job, "state"),
+               json_is_true(json_object_get(job, "existing")) ? " already" : "");
     if (code == CLI_OK && start->follow) {
         fflush(stdout);
         code = replay_follow(client, &job);
@@ -188,7 +224,9 @@ static int count_and_begin(struct client *client, const struct start *start)
     else if (start->dry_run)
         printf("would %s\n", text.at);
     else if (none)
-        fputs("no stored hook matches: nothing was done\n", stderr);
+        fputs(start->pen ? "no hook in quarantine matches: nothing was done\n"
+                         : "no stored hook matches: nothing was done\n",
+              stderr);
     else
         code = cli_confirm(&verb_replay, start->yes, "%s", text.at);
     if (code == CLI_OK && !start->dry_run && !none)
@@ -218,6 +256,8 @@ int replay_start(int argc, char **argv)
                                {"tenant", ARG_TEXT, {.text = &start.tenant}},
                                {"source", ARG_TEXT, {.text = &start.source}},
                                {"sink", ARG_TEXT, {.text = &start.sink}},
+                               {"quarantine", ARG_FLAG, {.flag = &start.pen}},
+                               {"failure", ARG_TEXT, {.text = &start.failure}},
                                {"since", ARG_TEXT, {.text = &start.since}},
                                {"until", ARG_TEXT, {.text = &start.until}},
                                {"rate", ARG_COUNT, {.number = &start.rate}},
@@ -236,9 +276,15 @@ int replay_start(int argc, char **argv)
     int code = cli_args(&verb_replay, argc, argv, args, &text, 1, &count);
     if (code == CLI_OK && count)
         code = name_sink(&start, text, &name);
-    bool any = start.all || start.tenant || start.source || start.sink || start.since || start.until;
+    bool any = start.all || start.tenant || start.source || start.sink || start.failure || start.since ||
+               start.until;
     if (code == CLI_OK && !any)
         code = cli_usage(&verb_replay, "say which hooks: --since, a source or a sink, or --all");
+    if (code == CLI_OK && start.pen && start.sink)
+        code = cli_usage(&verb_replay,
+                         "a hook out of the quarantine goes to every sink of its source: name no sink");
+    if (code == CLI_OK && start.failure && !start.pen)
+        code = cli_usage(&verb_replay, "--failure needs --quarantine");
     if (code == CLI_OK)
         code = client_open(&verb_replay, &start.where, &client);
     if (code == CLI_OK)

@@ -92,23 +92,23 @@ static void key_test(void *of, const struct admin_sink *sink, struct envelope *e
     jsonw_end_object(json);
 }
 
-static void release(void *ctx, struct admin_release *asked, size_t count, bool dry_run)
+/* For replays and for people. */
+static void release(void *ctx, struct replay_release *asked, size_t count, uint32_t number, bool dry_run)
 {
     struct gateway *g = ctx;
     struct ingest_release releases[INGEST_RELEASE_MAX];
     for (size_t i = 0; i < count; i++)
         releases[i] = (struct ingest_release){.pen_id = asked[i].pen_id, .envelope = asked[i].envelope};
-    ingest_release(g->ingest, releases, count, dry_run);
+    ingest_release(g->ingest, releases, count, number, dry_run);
     for (size_t i = 0; i < count; i++) {
         static const __typeof__(asked->outcome) outcomes[] = {
-            [RELEASE_VERIFIED] = ADMIN_RELEASE_VERIFIED, [RELEASE_DONE] = ADMIN_RELEASE_DONE,
-            [RELEASE_DUPLICATE] = ADMIN_RELEASE_TWIN,    [RELEASE_FAILED_AGAIN] = ADMIN_RELEASE_FAILED,
-            [RELEASE_NO_SOURCE] = ADMIN_RELEASE_FAILED,  [RELEASE_GONE] = ADMIN_RELEASE_GONE,
-            [RELEASE_REFUSED] = ADMIN_RELEASE_STOPPED,
+            [RELEASE_VERIFIED] = REPLAY_RELEASE_VERIFIED, [RELEASE_DONE] = REPLAY_RELEASE_DONE,
+            [RELEASE_DUPLICATE] = REPLAY_RELEASE_TWIN,    [RELEASE_FAILED_AGAIN] = REPLAY_RELEASE_FAILED,
+            [RELEASE_NO_SOURCE] = REPLAY_RELEASE_FAILED,  [RELEASE_GONE] = REPLAY_RELEASE_GONE,
+            [RELEASE_REFUSED] = REPLAY_RELEASE_STOPPED,
         };
         asked[i].outcome = outcomes[releases[i].outcome];
-        asked[i].reason =
-            releases[i].outcome == RELEASE_REFUSED ? status_text(releases[i].status) : releases[i].reason;
+        asked[i].reason = releases[i].reason;
     }
 }
 
@@ -196,6 +196,7 @@ static enum status open_replays(struct gateway *g, struct error *err)
                                             .hold = hold_generation,
                                             .let_go = generation_unref,
                                             .resolve = resolve_for_replay,
+                                            .release = release,
                                             .ctx = g};
     return replays_open(&options, &g->replays, err);
 }

@@ -105,18 +105,19 @@ enum ingest_released {
     RELEASE_FAILED_AGAIN, /* still there */
     RELEASE_NO_SOURCE,    /* still there: no source of that name and tenant is configured */
     RELEASE_GONE,         /* somebody was faster */
-    RELEASE_REFUSED,      /* still there: what store_commit or the hook's done() said is in `status` */
+    RELEASE_REFUSED,      /* not now: still there, for all that anybody knows */
 };
 struct ingest_release {
     uint64_t pen_id;
     struct envelope *envelope; /* the caller's, who has the only reference; changed by the call */
     enum ingest_released outcome;
-    const char *reason; /* static: why it failed again */
-    enum status status;
+    const char *reason; /* static: why it failed again, or the code of what refused it */
 };
 enum { INGEST_RELEASE_MAX = 100 };
-/* Blocks until all are durable. Any thread but the store's own and the loops. */
-void ingest_release(struct ingest *ingest, struct ingest_release *releases, size_t count, bool dry_run);
+/* Blocks until all are durable. `replay`: the job that lets them go, 0: none. Any thread but the store's own
+ * and the loops. */
+void ingest_release(struct ingest *ingest, struct ingest_release *releases, size_t count, uint32_t replay,
+                    bool dry_run);
 
 /* From now on a request on a kept connection gets 503 draining; first requests are still served. Any thread.
  */

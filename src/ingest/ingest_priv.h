@@ -135,6 +135,9 @@ void hook_resolve(const struct entry *entry, struct store_hook *hook);
 /* pen.c */
 void answer_quarantined(struct http_exchange *exchange, const char *reason);
 
+/* intake.c: for whoever watches. */
+void publish_accepted(struct ingest *ingest, const struct envelope *envelope, int64_t at_ms);
+
 /* The rest of the way of a routed POST. False: it was answered. True: it will be, and route->hold is dropped
  * then. */
 bool intake(struct ingest *ingest, const struct route *route, const struct http_request *request);

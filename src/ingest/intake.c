@@ -58,16 +58,15 @@ static void refuse_counted(const struct entry *entry, struct http_exchange *exch
     refuse(exchange, refusal, detail);
 }
 
-static void publish_accepted(const struct intake *in)
+void publish_accepted(struct ingest *ingest, const struct envelope *envelope, int64_t at_ms)
 {
-    const struct envelope *envelope = in->hook.envelope;
-    events_publish(in->ingest->options.events, &(struct event){.kind = EVENT_ACCEPTED,
-                                                               .at_ms = envelope->received_at_ms,
-                                                               .hook = envelope->id,
-                                                               .has_hook = true,
-                                                               .seq = (int64_t)envelope->seq,
-                                                               .tenant = envelope->tenant,
-                                                               .source = envelope->source});
+    events_publish(ingest->options.events, &(struct event){.kind = EVENT_ACCEPTED,
+                                                           .at_ms = at_ms,
+                                                           .hook = envelope->id,
+                                                           .has_hook = true,
+                                                           .seq = (int64_t)envelope->seq,
+                                                           .tenant = envelope->tenant,
+                                                           .source = envelope->source});
 }
 
 static void finish(struct intake *in, enum status status, bool revived)
@@ -82,7 +81,7 @@ static void finish(struct intake *in, enum status status, bool revived)
                                           : in->entry->accepted,
                     1);
         if (!in->hook.twin.found)
-            publish_accepted(in);
+            publish_accepted(in->ingest, in->hook.envelope, in->hook.envelope->received_at_ms);
         answer_success(in, revived);
     } else if (status == STATUS_IO) {
         counter_add(in->entry->dropped, 1);

@@ -91,13 +91,14 @@ static bool verify_again(const struct table *table, struct ingest_release *relea
 }
 
 static struct leaving *let_go(struct ingest *ingest, const struct table *table,
-                              struct ingest_release *release, struct batch *batch)
+                              struct ingest_release *release, uint32_t replay, struct batch *batch)
 {
     struct envelope *envelope = release->envelope;
     const struct entry *entry = entry_of(table, envelope);
     struct leaving *leaving = arena_zalloc(envelope->arena, sizeof *leaving);
-    *leaving = (struct leaving){.hook = {.envelope = envelope, .done = left, .pen_id = release->pen_id},
-                                .batch = batch};
+    *leaving = (struct leaving){
+        .hook = {.envelope = envelope, .done = left, .pen_id = release->pen_id, .replay = replay},
+        .batch = batch};
     hook_keep_stored(envelope, entry->source);
     hook_resolve(entry, &leaving->hook);
     pthread_mutex_lock(&batch->lock);
@@ -109,22 +110,27 @@ static struct leaving *let_go(struct ingest *ingest, const struct table *table,
     return leaving;
 }
 
-static void judge(const struct table *table, struct ingest_release *release, const struct leaving *leaving)
+static void judge(struct ingest *ingest, const struct table *table, struct ingest_release *release,
+                  const struct leaving *leaving)
 {
     const struct entry *entry = entry_of(table, release->envelope);
-    release->status = leaving->status;
     if (leaving->status == STATUS_NOT_FOUND) {
         release->outcome = RELEASE_GONE;
     } else if (leaving->status != STATUS_OK) {
         release->outcome = RELEASE_REFUSED;
+        release->reason = leaving->status == STATUS_IO ? refusal_code(REFUSE_STORE_UNAVAILABLE)
+                                                       : refusal_code(refusal_of(leaving->status));
     } else {
         bool twin = leaving->hook.twin.found;
         release->outcome = twin ? RELEASE_DUPLICATE : RELEASE_DONE;
         counter_add(twin ? entry->duplicate : entry->released, 1);
+        if (!twin)
+            publish_accepted(ingest, release->envelope, clock_unix_ms());
     }
 }
 
-void ingest_release(struct ingest *ingest, struct ingest_release *releases, size_t count, bool dry_run)
+void ingest_release(struct ingest *ingest, struct ingest_release *releases, size_t count, uint32_t replay,
+                    bool dry_run)
 {
     CHECK(count <= INGEST_RELEASE_MAX);
     struct leaving *leaving[INGEST_RELEASE_MAX] = {NULL};
@@ -134,14 +140,14 @@ void ingest_release(struct ingest *ingest, struct ingest_release *releases, size
     CHECK(pthread_mutex_init(&batch.lock, NULL) == 0 && pthread_cond_init(&batch.done, NULL) == 0);
     for (size_t i = 0; i < count; i++)
         if (verify_again(table, &releases[i]) && !dry_run)
-            leaving[i] = let_go(ingest, table, &releases[i], &batch);
+            leaving[i] = let_go(ingest, table, &releases[i], replay, &batch);
     pthread_mutex_lock(&batch.lock);
     while (batch.waiting > 0)
         pthread_cond_wait(&batch.done, &batch.lock);
     pthread_mutex_unlock(&batch.lock);
     for (size_t i = 0; i < count; i++)
         if (leaving[i])
-            judge(table, &releases[i], leaving[i]);
+            judge(ingest, table, &releases[i], leaving[i]);
     pthread_cond_destroy(&batch.done);
     pthread_mutex_destroy(&batch.lock);
     current_drop(&ingest->tables, hold);

@@ -451,7 +451,7 @@ enum sched_answer sched_rekey(struct sched *sched, struct sched_time now, const 
     if (answer != SCHED_DONE)
         return answer;
     if (!to->ordered && !noted) {
-        sched_commit(sched, now, to, seq, received_ms);
+        sched_commit(sched, now, to, seq, received_ms, 0);
         return SCHED_DONE;
     }
     struct lane *lane = lane_of(sched, to, seq);

@@ -46,6 +46,7 @@ struct parcel *parcel_new(const struct store_hook *hook)
                               .received_ms = hook->envelope->received_at_ms,
                               .row_count = (uint32_t)hook->row_count,
                               .rows_left = (uint32_t)hook->row_count,
+                              .replay = hook->replay,
                               .alloc_size = head + keys,
                               .keys = (const char *)parcel + head};
     list_init(&parcel->node);

@@ -41,6 +41,7 @@ struct parcel {
     size_t size;                  /* what it is charged with */
     size_t alloc_size;            /* of itself: what it counts for while it lies in the box */
     uint32_t row_count, rows_left;
+    uint32_t replay; /* the job that let it out of the quarantine; 0: none */
     const char *keys;
     struct parcel_row rows[];
 };

@@ -242,26 +242,31 @@ void row_leaves(struct sched_sink *sink, uint64_t seq, uint32_t job)
 /* ---- rows come ---- */
 
 void sched_commit(struct sched *sched, struct sched_time now, const struct sched_place *place, uint64_t seq,
-                  int64_t received_ms)
+                  int64_t received_ms, uint32_t job)
 {
     sched->now = now;
     struct flow *flow = flow_of(sched, place->sink, place->tenant);
-    if (!place->ordered) {
+    if (!place->ordered && !job) {
         if (!rows_add(&flow->loose, seq, received_ms, &sched->bytes))
             return;
         row_counts(flow->sink, seq, received_ms, 0);
         flow_wake(sched, flow);
         return;
     }
-    struct lane *lane = table_find(sched, flow, true, place->lane);
+    uint8_t loose[16];
+    unordered_id(seq, loose);
+    const uint8_t *id = place->ordered ? place->lane : loose;
+    struct lane *lane = table_find(sched, flow, place->ordered, id);
     if (!lane)
-        lane = lane_make(sched, flow, true, place->lane);
+        lane = lane_make(sched, flow, place->ordered, id);
     if (lane->rows.count > 0 && seq > lane->rows.first)
         lane_touch(lane);
     else
         lane_leave(sched, lane);
     if (lane_put(sched, lane, seq, received_ms))
-        row_counts(flow->sink, seq, received_ms, 0);
+        row_counts(flow->sink, seq, received_ms, job);
+    if (job)
+        note_get(sched, lane, seq)->job = job;
     lane_settle(sched, lane);
 }
 
@@ -294,7 +299,7 @@ void sched_restore(struct sched *sched, struct sched_time now, const struct sche
     sched->now = now;
     bool noted = row->state == OWED_HELD || row->attempts > 0 || row->late || row->job;
     if (row->state == OWED_PENDING && !noted) {
-        sched_commit(sched, now, place, row->seq, row->received_ms);
+        sched_commit(sched, now, place, row->seq, row->received_ms, 0);
         if (place->ordered)
             lane_found(lane_of(sched, place, row->seq), row->seq);
         return;

@@ -78,9 +78,9 @@ void sched_lane_restore(struct sched *sched, struct sched_time now, const struct
 
 /* ---- rows come ---- */
 
-/* A committed row: due at once. */
+/* A committed row: due at once. `job`: the one that let its hook out of the quarantine; 0: none. */
 void sched_commit(struct sched *sched, struct sched_time now, const struct sched_place *place, uint64_t seq,
-                  int64_t received_ms);
+                  int64_t received_ms, uint32_t job);
 
 /* A row found at the start; ascending in seq is fastest. A pending one is due at once, whatever it waited
  * for. */

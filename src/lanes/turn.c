@@ -119,7 +119,8 @@ static void take_committed(struct lanes *lanes)
         for (uint32_t i = 0; i < parcel->row_count; i++) {
             struct parcel_row *row = &parcel->rows[i];
             if (lanes_sink_entry(lanes, row->place.sink)) {
-                sched_commit(lanes->sched, now, &row->place, parcel->seq, parcel->received_ms);
+                sched_commit(lanes->sched, now, &row->place, parcel->seq, parcel->received_ms,
+                             parcel->replay);
                 continue;
             }
             row->gone = true;

@@ -1,7 +1,12 @@
-/* Replay jobs: stored hooks are sent again, at a pace, to the sinks that configuration has now. A job is
- * durable: what it has made and how far it is are one transaction of the store, so a killed gateway goes on
- * where it was. On an ordered sink it rewinds lanes (rule 9): from a lane's first row of the job until its
- * last one is done, nothing newer of that lane goes out.
+/* Replay jobs: stored hooks are sent again, or hooks in quarantine are let go, at a pace. A job is durable:
+ * what it has made and how far it is are one transaction of the store, so a killed gateway goes on where it
+ * was.
+ *
+ * Stored hooks go to the sinks that configuration has now. On an ordered sink a job rewinds lanes (rule 9):
+ * from a lane's first row of the job until its last one is done, nothing newer of that lane goes out.
+ *
+ * Hooks in quarantine are verified again; each that is good becomes a new hook with a new seq, and nothing is
+ * rewound. Those that fail again stay.
  *
  * Order of life: replays_open (before lanes_start), replays_start (after store_start), replays_stop (before
  * lanes_stop), replays_close (after store_close). */
@@ -27,6 +32,22 @@ enum {
     REPLAY_DEAD_RUN = 10,           /* rows that die in a row pause their job */
 };
 
+/* A hook out of the quarantine, to be verified again and committed. */
+struct replay_release {
+    uint64_t pen_id;
+    struct envelope *envelope; /* whoever releases may change it, and keeps no reference */
+    enum {
+        REPLAY_RELEASE_VERIFIED, /* in a dry run */
+        REPLAY_RELEASE_DONE,
+        REPLAY_RELEASE_TWIN,   /* out of the quarantine, as a duplicate */
+        REPLAY_RELEASE_FAILED, /* again */
+        REPLAY_RELEASE_GONE,
+        REPLAY_RELEASE_STOPPED, /* not now */
+    } outcome;
+    const char *reason; /* static: why it failed, or what stopped it */
+};
+enum { REPLAY_RELEASE_MAX = 100 };
+
 struct replays_options {
     struct store *store;
     struct lanes *lanes;
@@ -36,7 +57,9 @@ struct replays_options {
     /* The lane that it gives a stored hook at one of its sinks; memory from `arena`. Any thread. */
     void (*resolve)(void *of, const struct lanes_sink *sink, const struct envelope *envelope,
                     struct arena *arena, struct order_lane *out);
-    void *ctx; /* of hold */
+    /* At most REPLAY_RELEASE_MAX, for the job of that number; blocks until all are durable. */
+    void (*release)(void *ctx, struct replay_release *releases, size_t count, uint32_t number, bool dry_run);
+    void *ctx; /* of hold and release */
 };
 
 /* Finds the jobs that an earlier life has left, and rewinds their lanes. */
@@ -57,8 +80,9 @@ enum replay_answer {
     REPLAY_UNAVAILABLE,
 };
 
-/* What is asked for: tenant, source, sink, since_ms, until_ms, rate, max_lag_ms, who, reason of `replay`; the
- * rest is filled. Durable when it says OK. Any thread. */
+/* What is asked for: from, tenant, source, sink, failure, since, until (and their texts), rate, max_lag_ms,
+ * who, reason of `replay`; the rest is filled. The same is asked for when the filters are the same, and the
+ * times as they were said: "2h" is "2h" an hour later. Durable when it says OK. Any thread. */
 enum replay_answer replays_begin(struct replays *replays, struct store_replay *replay);
 
 /* `state` RUNNING, PAUSED or CANCELLED, or -1: as it is; `rate` 0: as it is. Any thread. */
@@ -81,9 +105,13 @@ struct replay_count {
     bool ordered;
     uint64_t rows, lanes; /* lanes: that are rewound */
 };
+struct replay_sum {
+    uint64_t hooks;
+    uint64_t verified, failed; /* from the quarantine: would be let go, would stay */
+    bool complete;
+};
 enum status replays_count(struct replays *replays, struct store_reader *reader,
-                          const struct store_replay *replay, int64_t budget_ms, uint64_t *hooks,
-                          bool *complete, void (*each)(void *ctx, const struct replay_count *count),
-                          void *ctx);
+                          const struct store_replay *replay, int64_t budget_ms, struct replay_sum *sum,
+                          void (*each)(void *ctx, const struct replay_count *count), void *ctx);
 
 #endif

@@ -22,12 +22,16 @@ struct job {
     /* The runner's. */
     struct lane_map map;
     uint64_t plan_at;            /* the window was looked at up to there */
+    uint64_t plan_hooks;         /* so many were found */
     uint64_t begins;             /* its first hook; 0: none was found yet */
     bool too_wide;               /* more lanes than a plan can hold */
     VEC(struct map_lane) found;  /* rewound by an earlier life, until the plan is made */
     VEC(struct map_lane) strays; /* lanes that the plan did not foresee: rewound until the end */
     double tokens;
     int64_t tokens_at_ms; /* monotonic */
+    int64_t again_at_ms;  /* monotonic: nothing is tried before */
+    int64_t lag_look_ms;  /* monotonic: what lag.c said holds until then */
+    bool lags;
 };
 
 struct replays {
@@ -49,6 +53,35 @@ bool replay_takes_sink(const struct store_replay *replay, const struct lanes_sin
 /* runner.c */
 void *runner_main(void *replays);
 void job_free(struct job *job);
+/* Under the lock: until something happens, or for so long. */
+void runner_wait_ms(struct replays *replays, int64_t ms);
+/* For so long; false when the runner has to stop. */
+bool runner_pause_ms(struct replays *replays, int64_t ms);
+/* What it waits for (static; NULL: nothing), for lookers. */
+void job_say(struct replays *replays, struct job *job, const char *waits);
+/* Whoever asked for another state meanwhile is right. */
+void job_end(struct replays *replays, struct job *job, enum replay_state state, const char *why);
+
+/* frontier.c: what goes into the scheduler at one moment, rows first; then more rewinds. {0} is empty. */
+struct batch {
+    VEC(struct lanes_row) rows;
+    VEC(struct lanes_rewind) rewinds;
+};
+void batch_free(struct batch *batch);
+void batch_rewind(struct batch *batch, const struct map_lane *lane, uint64_t frontier);
+/* The store has it already, so it is tried until it is done, or the next start does it: then false. */
+bool batch_send(struct replays *replays, uint32_t number, const struct batch *batch);
+/* Everything that the job holds back goes on. */
+bool job_let_go(struct replays *replays, struct job *job);
+
+/* lag.c: a sink of the job is behind by more than its max_lag. */
+bool job_lags(struct replays *replays, struct job *job, const struct store_replay *is);
+
+/* plan.c: a turn of looking at the window. */
+enum status plan_hooks(struct replays *replays, struct job *job);
+enum status plan_pen(struct replays *replays, struct job *job);
+/* Whoever made the configuration other than it was has moved keys to lanes that nobody foresaw. */
+void plan_again(struct replays *replays, struct job *job, uint64_t cursor);
 
 /* slice.c: some hooks of a job and what they become under the configuration in force. */
 struct slice {
@@ -60,7 +93,8 @@ struct slice {
     size_t sink_count;
     struct arena *arena; /* of keys */
     VEC(uint64_t) seqs;
-    size_t taken; /* of seqs */
+    size_t taken;  /* of seqs */
+    uint64_t gone; /* of those taken: not there any more, or unreadable */
 };
 /* Begins a slice: reads the seqs of at most `limit` hooks behind `*after`, which moves. */
 enum status slice_open(struct slice *slice, struct replays *replays, struct store_reader *reader,
@@ -78,5 +112,42 @@ struct slice_row {
 };
 enum status slice_next(struct slice *slice, uint64_t *seq,
                        void (*each)(void *ctx, const struct slice_row *row), void *ctx);
+
+/* step.c: a step on its way to the store, with what it is made of. Whoever gives up on it leaves it to whom
+ * it comes back. */
+struct making {
+    struct store_replay_step step;
+    struct replays *replays;
+    struct slice slice;
+    VEC(struct slice_row) rows;
+    VEC(struct store_replay_row) stored;
+    bool over, durable, abandoned; /* under the lock */
+};
+struct making *making_new(struct replays *replays, uint32_t number);
+void making_free(struct making *making);
+/* Waits until it is durable; false: it is not, and `making` is gone. */
+bool making_write(struct making *making);
+
+/* make.c, release.c: a slice of a job, of at most so many hooks. `more`: there is no reason to wait before
+ * the next one. */
+enum status make_hooks(struct replays *replays, struct job *job, const struct store_replay *is, size_t hooks,
+                       bool *more);
+enum status release_hooks(struct replays *replays, struct job *job, const struct store_replay *is,
+                          size_t hooks, bool *more);
+/* What of the pen a job asks for, behind its cursor. */
+struct store_pen_filter replay_pen_filter(const struct store_replay *replay, uint64_t after, size_t limit);
+/* Entries of the quarantine as long as they fit: which is at most a slice, and so many bytes. */
+struct pen_slice {
+    struct replay_release releases[REPLAY_RELEASE_MAX];
+    size_t count;
+    uint64_t ids[REPLAY_RELEASE_MAX];
+    size_t id_count, bytes;
+    uint64_t damaged[REPLAY_RELEASE_MAX]; /* of ids: can't be read */
+    size_t damaged_count;
+};
+/* Looks and reads, from the cursor in `filter` on, which moves. Free it also when it fails. */
+enum status pen_slice_read(struct pen_slice *slice, struct store_reader *reader,
+                           struct store_pen_filter *filter, bool *end);
+void pen_slice_free(struct pen_slice *slice);
 
 #endif

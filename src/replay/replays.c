@@ -22,10 +22,18 @@ bool replay_takes_sink(const struct store_replay *replay, const struct lanes_sin
            (!*replay->sink || strcmp(replay->sink, sink->name) == 0);
 }
 
+/* As it was said: who says "2h" twice means the same. */
+static bool same_time(int64_t a_ms, const char *a_text, int64_t b_ms, const char *b_text)
+{
+    return *a_text || *b_text ? strcmp(a_text, b_text) == 0 : a_ms == b_ms;
+}
+
 static bool is_same(const struct store_replay *a, const struct store_replay *b)
 {
-    return strcmp(a->tenant, b->tenant) == 0 && strcmp(a->source, b->source) == 0 &&
-           strcmp(a->sink, b->sink) == 0 && a->since_ms == b->since_ms && a->until_ms == b->until_ms;
+    return a->from == b->from && strcmp(a->tenant, b->tenant) == 0 && strcmp(a->source, b->source) == 0 &&
+           strcmp(a->sink, b->sink) == 0 && strcmp(a->failure, b->failure) == 0 &&
+           same_time(a->since_ms, a->since_text, b->since_ms, b->since_text) &&
+           same_time(a->until_ms, a->until_text, b->until_ms, b->until_text);
 }
 
 static bool both_take(const char *a, const char *b)
@@ -33,10 +41,11 @@ static bool both_take(const char *a, const char *b)
     return !*a || !*b || strcmp(a, b) == 0;
 }
 
-/* A lane has one frontier: it is rewound by one job at a time. */
+/* A lane has one frontier: it is rewound by one job at a time. What is in quarantine leaves it once. */
 static bool may_meet(const struct store_replay *a, const struct store_replay *b)
 {
-    return both_take(a->tenant, b->tenant) && both_take(a->source, b->source) && both_take(a->sink, b->sink);
+    return a->from == b->from && both_take(a->failure, b->failure) && both_take(a->tenant, b->tenant) &&
+           both_take(a->source, b->source) && both_take(a->sink, b->sink);
 }
 
 /* ---- beginning ---- */
@@ -90,7 +99,7 @@ static void begin(struct replays *replays, struct store_replay *replay)
     replay->state = REPLAY_RUNNING;
     replay->created_ms = replay->changed_ms = clock_unix_ms();
     replay->id = uuid_new(replay->created_ms);
-    replay->last = stats.next_seq - 1;
+    replay->last = replay->from == REPLAY_FROM_PEN ? INT64_MAX : stats.next_seq - 1;
     lanes_replay_known(replays->options.lanes, replay->number, &replay->id);
     store_put_replay(replays->options.store, replay);
     list_append(&replays->jobs, &job_new(replay)->node);
@@ -216,7 +225,7 @@ static enum status find_jobs(struct replays *replays)
     enum status status = store_list_replays(replays->reader, 0, UINT32_MAX, find_job, replays);
     LIST_EACH (node, &replays->jobs) {
         struct finding finding = {replays, LIST_OWNER(node, struct job, node)};
-        if (status == STATUS_OK)
+        if (status == STATUS_OK && finding.job->is.from == REPLAY_FROM_HOOKS)
             status = store_replayed_lanes(replays->reader, &finding.job->is, rewind_found, &finding);
         finding.job->lanes_rewound = finding.job->found.len;
     }

@@ -66,8 +66,10 @@ enum status slice_next(struct slice *slice, uint64_t *seq,
     *seq = slice->seqs.at[slice->taken++];
     struct envelope *envelope;
     enum status status = store_read_hook(slice->reader, *seq, &envelope);
-    if (status == STATUS_NOT_FOUND || status == STATUS_CORRUPT)
-        return STATUS_OK; /* removed meanwhile, or damaged: nothing to send */
+    if (status == STATUS_NOT_FOUND || status == STATUS_CORRUPT) {
+        slice->gone++; /* removed meanwhile, or damaged: nothing to send */
+        return STATUS_OK;
+    }
     if (status != STATUS_OK)
         return status;
     uint32_t tenant;

@@ -180,7 +180,14 @@ static bool sweep(struct store *store)
     return rc == SQLITE_DONE;
 }
 
-bool pen_write(struct store *store)
+/* A hook leaves; `seq` 0: as a duplicate. */
+static bool let_out(struct store *store, struct store_hook *hook, uint64_t seq)
+{
+    return !hook->pen_id || (take_out(store, hook->pen_id, &hook->pen_gone) &&
+                             replay_count_released(store->writer.db.sql, hook, seq));
+}
+
+bool pen_write(struct store *store, uint64_t first_seq)
 {
     struct writer *writer = &store->writer;
     if (!sweep(store))
@@ -188,17 +195,13 @@ bool pen_write(struct store *store)
     LIST_EACH (node, &store->pen.batch)
         if (!put_in(writer->db.sql[WRITER_PEN_PUT], LIST_OWNER(node, struct store_hook, node)))
             return false;
-    for (size_t i = 0; i < writer->batch_len; i++) {
-        struct store_hook *hook = writer->batch[i];
-        if (hook->pen_id && !take_out(store, hook->pen_id, &hook->pen_gone))
+    for (size_t i = 0; i < writer->batch_len; i++)
+        if (!let_out(store, writer->batch[i], first_seq + i))
             return false;
-    }
     /* A duplicate leaves too: its first is what it would have been. */
-    LIST_EACH (node, &store->claims.twins) {
-        struct store_hook *hook = LIST_OWNER(node, struct store_hook, node);
-        if (hook->pen_id && !take_out(store, hook->pen_id, &hook->pen_gone))
+    LIST_EACH (node, &store->claims.twins)
+        if (!let_out(store, LIST_OWNER(node, struct store_hook, node), 0))
             return false;
-    }
     return true;
 }
 

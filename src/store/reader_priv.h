@@ -34,7 +34,8 @@
     X(WALK, "SELECT seq, received_at, tenant, source FROM hooks WHERE seq > ?1 AND seq <= ?2 ORDER BY seq")  \
     X(REPLAYS,                                                                                               \
       "SELECT n, id, state, why, tenant, source, sink, since, until, rate, max_lag, first, cursor, "         \
-      "last, hooks, made, owed, done, dead, given_up, dead_run, created, changed, who, reason "              \
+      "last, hooks, made, owed, done, dead, given_up, dead_run, created, changed, who, reason, "             \
+      "origin, failure, since_text, until_text, planned, gone, released, duplicates, failed "                \
       "FROM replays WHERE n >= ?1 AND n <= ?2 ORDER BY n DESC")                                              \
     X(REPLAYED,                                                                                              \
       "SELECT DISTINCT sink, tenant, lane FROM rows WHERE seq >= ?1 AND seq <= ?2 AND replay = ?3 "          \

@@ -27,6 +27,11 @@ const char *replay_state_name(enum replay_state state)
     UNREACHABLE();
 }
 
+const char *replay_from_name(enum replay_from from)
+{
+    return from == REPLAY_FROM_PEN ? "quarantine" : "hooks";
+}
+
 /* ---- a job ---- */
 
 struct put {
@@ -71,6 +76,12 @@ bool replay_write(sqlite3_stmt **sql, const struct list *node)
     sqlite3_bind_int64(put, 16, replay->changed_ms);
     bind_text(put, 17, replay->who);
     bind_text(put, 18, replay->reason);
+    sqlite3_bind_int(put, 19, replay->from);
+    bind_text(put, 20, replay->failure);
+    bind_text(put, 21, replay->since_text);
+    bind_text(put, 22, replay->until_text);
+    sqlite3_bind_int64(put, 23, (int64_t)replay->planned);
+    sqlite3_bind_int64(put, 24, (int64_t)replay->gone);
     sqlite3_bind_int64(trim, 1, (int64_t)replay->number - REPLAYS_KEPT);
     return db_run(put) && db_run(trim);
 }
@@ -139,6 +150,8 @@ bool replay_step_write(struct store *store, struct list *node)
     sqlite3_bind_int64(sql[WRITER_REPLAY_STEP], 4, made);
     sqlite3_bind_int64(sql[WRITER_REPLAY_STEP], 5, (int64_t)step->count - made);
     sqlite3_bind_int64(sql[WRITER_REPLAY_STEP], 6, step->count ? (int64_t)step->rows[0].seq : 0);
+    sqlite3_bind_int64(sql[WRITER_REPLAY_STEP], 7, (int64_t)step->gone);
+    sqlite3_bind_int64(sql[WRITER_REPLAY_STEP], 8, (int64_t)step->failed);
     return db_run(sql[WRITER_REPLAY_STEP]);
 }
 
@@ -168,6 +181,20 @@ void replay_step_lost(struct list *node)
     step->done(step, false);
 }
 
+bool replay_count_released(sqlite3_stmt **sql, const struct store_hook *hook, uint64_t seq)
+{
+    sqlite3_stmt *own = sql[WRITER_REPLAY_OWN], *count = sql[WRITER_REPLAY_RELEASED];
+    if (!hook->replay)
+        return true;
+    sqlite3_bind_int64(count, 1, hook->replay);
+    sqlite3_bind_int(count, 2, seq > 0);
+    sqlite3_bind_int(count, 3, seq == 0);
+    sqlite3_bind_int64(count, 4, seq > 0 ? (int64_t)hook->row_count : 0);
+    sqlite3_bind_int64(own, 1, (int64_t)seq);
+    sqlite3_bind_int64(own, 2, hook->replay);
+    return db_run(count) && (seq == 0 || db_run(own));
+}
+
 /* A hold that was lifted is no death of the job's any more. */
 bool replay_count(sqlite3_stmt **sql, const struct store_change *change)
 {
@@ -194,8 +221,9 @@ static void text_into(char *out, size_t size, sqlite3_stmt *stmt, int at)
 static bool read_replay(sqlite3_stmt *stmt, struct store_replay *out)
 {
     struct bytes id = db_column(stmt, 1);
-    int state = sqlite3_column_int(stmt, 2);
+    int state = sqlite3_column_int(stmt, 2), from = sqlite3_column_int(stmt, 25);
     *out = (struct store_replay){.number = (uint32_t)sqlite3_column_int64(stmt, 0),
+                                 .from = (enum replay_from)from,
                                  .state = (enum replay_state)state,
                                  .since_ms = sqlite3_column_int64(stmt, 7),
                                  .until_ms = sqlite3_column_int64(stmt, 8),
@@ -212,8 +240,14 @@ static bool read_replay(sqlite3_stmt *stmt, struct store_replay *out)
                                  .given_up = (uint64_t)sqlite3_column_int64(stmt, 19),
                                  .dead_run = (uint64_t)sqlite3_column_int64(stmt, 20),
                                  .created_ms = sqlite3_column_int64(stmt, 21),
-                                 .changed_ms = sqlite3_column_int64(stmt, 22)};
-    if (id.len != sizeof out->id || state < REPLAY_RUNNING || state > REPLAY_CANCELLED)
+                                 .changed_ms = sqlite3_column_int64(stmt, 22),
+                                 .planned = (uint64_t)sqlite3_column_int64(stmt, 29),
+                                 .gone = (uint64_t)sqlite3_column_int64(stmt, 30),
+                                 .released = (uint64_t)sqlite3_column_int64(stmt, 31),
+                                 .duplicates = (uint64_t)sqlite3_column_int64(stmt, 32),
+                                 .failed = (uint64_t)sqlite3_column_int64(stmt, 33)};
+    if (id.len != sizeof out->id || state < REPLAY_RUNNING || state > REPLAY_CANCELLED ||
+        from < REPLAY_FROM_HOOKS || from > REPLAY_FROM_PEN)
         return false;
     memcpy(&out->id, id.at, id.len);
     text_into(out->why, sizeof out->why, stmt, 3);
@@ -222,6 +256,9 @@ static bool read_replay(sqlite3_stmt *stmt, struct store_replay *out)
     text_into(out->sink, sizeof out->sink, stmt, 6);
     text_into(out->who, sizeof out->who, stmt, 23);
     text_into(out->reason, sizeof out->reason, stmt, 24);
+    text_into(out->failure, sizeof out->failure, stmt, 26);
+    text_into(out->since_text, sizeof out->since_text, stmt, 27);
+    text_into(out->until_text, sizeof out->until_text, stmt, 28);
     return true;
 }
 

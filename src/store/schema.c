@@ -85,9 +85,19 @@ static const char replays[] =
     " given_up INTEGER NOT NULL DEFAULT 0, dead_run INTEGER NOT NULL DEFAULT 0, created INTEGER NOT NULL,"
     " changed INTEGER NOT NULL, who TEXT, reason TEXT);";
 
+static const char replays_of_pen[] = "ALTER TABLE replays ADD COLUMN origin INTEGER NOT NULL DEFAULT 0;"
+                                     "ALTER TABLE replays ADD COLUMN failure TEXT;"
+                                     "ALTER TABLE replays ADD COLUMN since_text TEXT;"
+                                     "ALTER TABLE replays ADD COLUMN until_text TEXT;"
+                                     "ALTER TABLE replays ADD COLUMN planned INTEGER NOT NULL DEFAULT 0;"
+                                     "ALTER TABLE replays ADD COLUMN gone INTEGER NOT NULL DEFAULT 0;"
+                                     "ALTER TABLE replays ADD COLUMN released INTEGER NOT NULL DEFAULT 0;"
+                                     "ALTER TABLE replays ADD COLUMN duplicates INTEGER NOT NULL DEFAULT 0;"
+                                     "ALTER TABLE replays ADD COLUMN failed INTEGER NOT NULL DEFAULT 0;";
+
 /* A layout is the sum of its steps; user_version counts those that were taken. */
 static const char *const steps[] = {first_tables, attempts_and_audit, marks, dead_letters, claims, pen,
-                                    replays};
+                                    replays,      replays_of_pen};
 enum { SCHEMA_VERSION = sizeof steps / sizeof steps[0] };
 
 static bool take_steps(struct db *db, int64_t version)

@@ -56,6 +56,7 @@ struct store_hook {
     /* Out of the pen, in the transaction that makes it a hook; 0: it was not there. done(NOT_FOUND): somebody
      * was faster, and it is no hook. */
     uint64_t pen_id;
+    uint32_t replay; /* with pen_id: the job that lets it go, which counts it in that transaction; 0: none */
     int64_t dedupe_ttl_ms; /* over 0: it claims the envelope's dedupe_key, if it has one, for that long */
 
     uint32_t tenant;        /* out: store_tenant_name; set before committed() */
@@ -468,27 +469,41 @@ enum replay_state {
 };
 const char *replay_state_name(enum replay_state state);
 
-enum { REPLAY_NAME_MAX = 64, REPLAY_WHY_MAX = 128, REPLAY_REASON_MAX = 1024 };
+/* Where the hooks of a job are: stored, and sent again; or in the pen, and let go. */
+enum replay_from { REPLAY_FROM_HOOKS, REPLAY_FROM_PEN };
+const char *replay_from_name(enum replay_from from);
+
+enum { REPLAY_NAME_MAX = 64, REPLAY_WHEN_MAX = 40, REPLAY_WHY_MAX = 128, REPLAY_REASON_MAX = 1024 };
 
 /* Texts are "" where nothing was said: any, none. */
 struct store_replay {
     uint32_t number; /* 1.., ascending */
     struct uuid id;
+    enum replay_from from;
     enum replay_state state;
     char why[REPLAY_WHY_MAX]; /* it is paused */
     char tenant[REPLAY_NAME_MAX + 1], source[REPLAY_NAME_MAX + 1], sink[REPLAY_NAME_MAX + 1];
-    int64_t since_ms, until_ms;    /* received_at in [since, until); 0: open */
-    int64_t rate;                  /* hooks/s */
-    int64_t max_lag_ms;            /* 0: none */
-    uint64_t first, cursor, last;  /* seqs: it looks at (first, last], and has done so up to cursor */
-    uint64_t hooks;                /* that it took so far */
-    uint64_t made, owed;           /* rows of them that are owed again; that were owed anyway */
+    char failure[REPLAY_NAME_MAX + 1]; /* of the pen: the reason they are there for */
+    int64_t since_ms, until_ms;        /* received_at in [since, until); 0: open */
+    /* The two as they were said ("2h"). */
+    char since_text[REPLAY_WHEN_MAX + 1], until_text[REPLAY_WHEN_MAX + 1];
+    int64_t rate;       /* hooks/s */
+    int64_t max_lag_ms; /* 0: none */
+    /* Seqs, or ids of the pen: it looks at (first, last], and has done so up to cursor. */
+    uint64_t first, cursor, last;
+    uint64_t planned; /* hooks that its window held when it was looked at; 0: it was not yet */
+    uint64_t hooks;   /* that it took so far */
+    uint64_t gone;    /* of planned: not there any more, or unreadable, when it came to them */
+    /* Of hooks from the pen: new hooks; duplicates, which left it too; and those that stay there. */
+    uint64_t released, duplicates, failed;
+    uint64_t made, owed;           /* rows of them that are owed (again); that were owed anyway */
     uint64_t done, dead, given_up; /* what became of those made: the last are discarded */
     uint64_t dead_run;             /* how many died since the last that was delivered */
     int64_t created_ms, changed_ms;
     char who[REPLAY_NAME_MAX + 1], reason[REPLAY_REASON_MAX + 1];
 };
-/* A new job, or another state, why and rate of a known one (the rest is the store's: nothing else changes).
+/* A new job, or another state, why and rate of a known one, and what `planned` and `gone` rose to (the rest
+ * is the store's: nothing else changes).
  * Copied; rides as changes do. Any thread, never blocks. Of those that are over the newest thousand stay. */
 void store_put_replay(struct store *store, const struct store_replay *replay);
 
@@ -511,8 +526,9 @@ struct store_replay_step {
     struct list node; /* the store's */
     int kind;         /* the store's */
     uint32_t number;
-    uint64_t cursor; /* from now on */
-    uint64_t hooks;  /* in this step */
+    uint64_t cursor;       /* from now on */
+    uint64_t hooks;        /* in this step; of the pen, those that left it were counted when they did */
+    uint64_t gone, failed; /* of them */
     struct store_replay_row *rows;
     size_t count;
     void (*done)(struct store_replay_step *step, bool durable);

@@ -263,6 +263,8 @@ enum { REPLAYS_KEPT = 1000 }; /* that are over */
 bool replay_write(sqlite3_stmt **sql, const struct list *node);
 bool replay_step_write(struct store *store, struct list *node);
 bool replay_count(sqlite3_stmt **sql, const struct store_change *change);
+/* A hook that a job let out of the pen, in its transaction; `seq` 0: it is a duplicate. */
+bool replay_count_released(sqlite3_stmt **sql, const struct store_hook *hook, uint64_t seq);
 /* It is durable; or never will be. */
 int64_t replay_step_written(struct store *store, struct list *node);
 void replay_step_lost(struct list *node);
@@ -364,7 +366,7 @@ void pen_unreserve(struct store *store, const struct store_hook *hook);
  * there are answered. False on an error. */
 bool pen_part(struct store *store);
 /* Inside a transaction; once it is durable; and the answers to those that went in. */
-bool pen_write(struct store *store);
+bool pen_write(struct store *store, uint64_t first_seq);
 void pen_written(struct store *store);
 void pen_answer(struct store *store, enum status status);
 /* When the oldest has to go (monotonic); INT64_MAX: none is there. */
@@ -522,13 +524,18 @@ void remove_undone(struct store *store);
     X(MOVE, "UPDATE rows SET lane = ?3, key = ?4, attempts = coalesce(attempts, 0), "                        \
             "late = max(coalesce(late, 0), ?3 IS NOT NULL) WHERE seq = ?1 AND sink = ?2")                    \
     X(REPLAY, "INSERT INTO replays(n, id, state, why, tenant, source, sink, since, until, rate, max_lag, "   \
-              "first, cursor, last, created, changed, who, reason) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "  \
-              "?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18) ON CONFLICT(n) DO UPDATE SET state = ?3, "   \
-              "why = ?4, rate = ?10, changed = ?16, dead_run = 0")                                           \
+              "first, cursor, last, created, changed, who, reason, origin, failure, since_text, "            \
+              "until_text, planned, gone) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "                           \
+              "?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24) "              \
+              "ON CONFLICT(n) DO UPDATE SET state = ?3, why = ?4, rate = ?10, changed = ?16, "               \
+              "planned = max(planned, ?23), gone = max(gone, ?24), dead_run = 0")                            \
     X(REPLAY_TRIM, "DELETE FROM replays WHERE n <= ?1 AND state IN (2, 3)")                                  \
     X(REPLAY_STEP, "UPDATE replays SET cursor = ?2, first = iif(hooks = 0, ?6, first), "                     \
-                   "hooks = hooks + ?3, made = made + ?4, owed = owed + ?5 "                                 \
-                   "WHERE n = ?1")                                                                           \
+                   "hooks = hooks + ?3, made = made + ?4, owed = owed + ?5, gone = gone + ?7, "              \
+                   "failed = failed + ?8 WHERE n = ?1")                                                      \
+    X(REPLAY_RELEASED, "UPDATE replays SET hooks = hooks + 1, released = released + ?2, "                    \
+                       "duplicates = duplicates + ?3, made = made + ?4 WHERE n = ?1")                        \
+    X(REPLAY_OWN, "UPDATE rows SET replay = ?2, attempts = 0 WHERE seq = ?1") /* 0: it has a story */        \
     X(REPLAY_COUNT, "UPDATE replays SET done = done + ?2, dead = dead + ?3, given_up = given_up + ?4, "      \
                     "dead_run = iif(?2 > 0, 0, dead_run + max(?3, 0)) WHERE n = ?1")                         \
     X(REPLAY_LOOK, "SELECT state, coalesce(size, 0), lane FROM rows WHERE seq = ?1 AND sink = ?2")           \

@@ -122,7 +122,7 @@ static bool fill_transaction(struct store *store, uint64_t first_seq)
             !claim_write(store, writer->batch[i], first_seq + i))
             return false;
     }
-    if (!pen_write(store))
+    if (!pen_write(store, first_seq))
         return false;
     if (writer->floor_dirty && !writer_put_floor(store))
         return false;

@@ -65,7 +65,7 @@ static inline void pass(int64_t ms)
 
 static inline void put(struct sched_place place, uint64_t seq)
 {
-    sched_commit(sched, now, &place, seq, now.unix_ms);
+    sched_commit(sched, now, &place, seq, now.unix_ms, 0);
 }
 
 /* Everything that was said is on the disk. */

@@ -1,6 +1,31 @@
 /* What operators do to lanes and rows: pauses, rekeys, replays, retired sinks. One promise a test. */
 #include "play.h"
 
+static void a_hook_that_a_job_let_out_of_the_quarantine_is_the_jobs(void **state)
+{
+    (void)state;
+    struct sched_place a = lane('a'), unordered = {.sink = 1};
+    put(a, 1);
+    sched_commit(sched, now, &a, 2, now.unix_ms - 99000, 7);
+    sched_commit(sched, now, &unordered, 3, now.unix_ms - 99000, 7);
+    put(a, 4);
+    assert_int_equal(look().pending, 4);
+    assert_int_equal(look().oldest_ms, now.unix_ms); /* what waited in quarantine did not wait here */
+    struct sched_start live = expect(1), loose = expect(3);
+    assert_int_equal(live.replay, 0);
+    assert_int_equal(loose.replay, 7);
+    answer(loose, SCHED_OK);
+    assert_int_equal(said(3).job, 7);
+    answer(live, SCHED_OK);
+    assert_int_equal(said(1).job, 0);
+    live = expect(2);
+    assert_int_equal(live.replay, 7);
+    assert_false(live.late);
+    answer(live, SCHED_OK);
+    assert_int_equal(said(2).job, 7);
+    assert_int_equal(expect(4).replay, 0);
+}
+
 static void a_rewound_lane_waits_for_its_job(void **state)
 {
     (void)state;
@@ -180,13 +205,14 @@ static void an_idle_lane_has_nothing_to_discard(void **state)
     assert_int_equal(look().pending, 2); /* asking changes nothing */
     answer(running, SCHED_REFUSED);
     assert_int_equal(sched_may_discard(sched, &place, 2, true), SCHED_DONE);
-    sched_commit(sched, now, &unordered, 4, now.unix_ms);
+    sched_commit(sched, now, &unordered, 4, now.unix_ms, 0);
     assert_int_equal(sched_may_discard(sched, &unordered, 4, false), SCHED_DONE);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        PLAY(a_hook_that_a_job_let_out_of_the_quarantine_is_the_jobs),
         PLAY(a_rewound_lane_waits_for_its_job),
         PLAY(a_rekeyed_row_takes_its_place_in_the_other_lane),
         PLAY(acts_tell_when_the_head_has_changed_or_flies),

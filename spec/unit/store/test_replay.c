@@ -199,6 +199,18 @@ static bool count_owed(void *ctx, const struct store_owed *row)
     return true;
 }
 
+static bool count_owed_by_3(void *ctx, const struct store_owed *row)
+{
+    *(unsigned *)ctx += row->state == ROW_PENDING && row->replay == 3;
+    return true;
+}
+
+static bool take_pen_id(void *ctx, const struct store_pen_view *entry)
+{
+    *(uint64_t *)ctx = entry->id;
+    return false;
+}
+
 static void count_lane(void *ctx, uint32_t sink, uint32_t tenant, const uint8_t lane[16])
 {
     (void)tenant;
@@ -250,6 +262,84 @@ static void a_change_leaves_counts_alone(void **state)
     assert_string_equal(replay.why, "because");
 }
 
+static uint64_t pen_one(void)
+{
+    struct rig_hook *hook = rig_hook_new(10);
+    hook->hook.pen_reason = "bad_signature";
+    hook->hook.pen_share_bytes = 1 << 20;
+    assert_int_equal(rig_commit(store, hook), STATUS_OK);
+    struct uuid id = hook->hook.envelope->id;
+    rig_hook_free(hook);
+    struct store_pen_filter filter = {.hook = &id, .limit = 1};
+    uint64_t pen_id = 0;
+    bool end;
+    assert_int_equal(store_walk_pen(reader, &filter, take_pen_id, &pen_id, &end), STATUS_OK);
+    assert_int_not_equal(pen_id, 0);
+    return pen_id;
+}
+
+/* Gives its seq; 0: it did not become a hook. */
+static uint64_t release(uint64_t pen_id, uint32_t number, const char *dedupe_key)
+{
+    struct rig_hook *hook = rig_hook_new(10);
+    rig_hook_row(hook, billing, "k");
+    rig_hook_row(hook, fresh, NULL);
+    hook->hook.pen_id = pen_id;
+    hook->hook.replay = number;
+    if (dedupe_key) {
+        hook->hook.envelope->dedupe_key = bytes_str(dedupe_key);
+        hook->hook.dedupe_ttl_ms = 60000;
+    }
+    enum status status = rig_commit(store, hook);
+    assert_true(status == STATUS_OK || status == STATUS_NOT_FOUND);
+    uint64_t seq = status == STATUS_OK && !hook->hook.twin.found ? hook->seq : 0;
+    rig_hook_free(hook);
+    return seq;
+}
+
+static void what_leaves_the_pen_is_counted_with_it(void **state)
+{
+    (void)state;
+    begin(3);
+    uint64_t first = pen_one(), second = pen_one(), third = pen_one();
+    uint64_t seq = release(first, 3, "same");
+    assert_int_not_equal(seq, 0);
+    assert_int_equal(release(first, 3, NULL), 0); /* it is not there any more: nothing is counted */
+    assert_int_equal(release(second, 3, "same"), 0);
+    assert_int_not_equal(release(third, 0, NULL), 0); /* by hand: not the job's */
+    struct store_replay replay = look(3);
+    assert_int_equal(replay.hooks, 2);
+    assert_int_equal(replay.released, 1);
+    assert_int_equal(replay.duplicates, 1);
+    assert_int_equal(replay.made, 2);
+    end_row(seq, billing, ROW_DONE, 3);
+    assert_int_equal(look(3).done, 1);
+
+    stop(); /* and a start knows whose the other row is */
+    struct error err;
+    unsigned owed = 0;
+    store = rig_open(&options);
+    assert_int_equal(store_scan(store, count_owed_by_3, &owed, &err), STATUS_OK);
+    assert_int_equal(owed, 1);
+    assert_int_equal(store_start(store, &err), STATUS_OK);
+    assert_int_equal(store_reader_open(store, &reader, &err), STATUS_OK);
+}
+
+static void what_was_planned_and_what_is_gone_only_rise(void **state)
+{
+    (void)state;
+    struct store_replay replay = begin(4);
+    replay.planned = 10;
+    store_put_replay(store, &replay);
+    replay.planned = replay.gone = 3;
+    store_put_replay(store, &replay);
+    replay.gone = 0;
+    store_put_replay(store, &replay);
+    replay = look(4);
+    assert_int_equal(replay.planned, 10);
+    assert_int_equal(replay.gone, 3);
+}
+
 static void take_seq(void *ctx, uint64_t seq)
 {
     (void)seq;
@@ -289,6 +379,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(outcomes_are_counted_once, setup, teardown),
         cmocka_unit_test_setup_teardown(a_restart_finds_all_of_it, setup, teardown),
         cmocka_unit_test_setup_teardown(a_change_leaves_counts_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_leaves_the_pen_is_counted_with_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_was_planned_and_what_is_gone_only_rise, setup, teardown),
         cmocka_unit_test_setup_teardown(a_walk_gives_what_a_job_asks_for, setup, teardown),
     };
     return cmocka_run_group_tests_name("store/replay", tests, NULL, NULL);
