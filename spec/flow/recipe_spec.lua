@@ -1,13 +1,13 @@
 -- The recipe of config/receivers: each of its programs applies every effect once and in order, whatever is delivered,
 -- and whoever is killed. LANEGATE_RECIPES names the languages; the ones that need more than the tests do are tried by
 -- spec/npm.
-local ffi = require "ffi"
 local json = require "dkjson"
 local mime = require "mime"
 local configs = require "support.configs"
 local gateway = require "support.gateway"
 local http = require "support.http"
 local process = require "support.process"
+local sign = require "support.sign"
 
 local here = debug.getinfo(1, "S").source:match "^@(.*)spec/flow/" or "../"
 local programs = { lua = { "luajit", "receiver.lua" }, python = { "python3", "receiver.py" },
@@ -16,18 +16,8 @@ local programs = { lua = { "luajit", "receiver.lua" }, python = { "python3", "re
 local EPOCH, NEXT_EPOCH = "01890a5d-ac96-774b-bcce-b302099a8057", "01990000-0000-7000-8000-000000000001"
 local SECRET = "whsec_" .. mime.b64 "a secret that both of them know."
 
-ffi.cdef [[
-const void *EVP_sha256(void);
-unsigned char *HMAC(const void *md, const void *key, int key_size, const char *text, size_t size,
-                    unsigned char *out, unsigned int *out_size);
-]]
-local crypto = ffi.load "libcrypto.so.3"
-
 local function signature(secret, id, timestamp, body)
-  local text, digest = ("%s.%d.%s"):format(id, timestamp, body), ffi.new "unsigned char[32]"
-  local key = mime.unb64(secret:sub(7))
-  crypto.HMAC(crypto.EVP_sha256(), key, #key, text, #text, digest, nil)
-  return "v1," .. mime.b64(ffi.string(digest, 32))
+  return "v1," .. mime.b64(sign.hmac(mime.unb64(secret:sub(7)), ("%s.%d.%s"):format(id, timestamp, body)))
 end
 
 -- A program of the recipe, running on a database of its own.
@@ -203,18 +193,18 @@ for language in (os.getenv "LANEGATE_RECIPES" or "lua"):gmatch "%S+" do
       receiver:remove()
       receiver = start(language, SECRET)
       local now, body = os.time(), [[{"account":"a","amount":1}]]
-      local function sign(of, at, secret)
+      local function signed(of, at, secret)
         return { ["webhook-id"] = "msg", ["webhook-timestamp"] = tostring(at),
           ["webhook-signature"] = signature(secret or SECRET, "msg", at, of) }
       end
       local function status(headers) return (receiver:deliver { id = "signed", body = body, headers = headers }) end
       assert.equal(401, status {})
-      assert.equal(401, status(sign(body .. " ", now)))
-      assert.equal(401, status(sign(body, now - 3600)))
-      assert.equal(401, status(sign(body, now + 3600)))
-      assert.equal(401, status(sign(body, now, "whsec_" .. mime.b64 "a secret of somebody else's own.")))
+      assert.equal(401, status(signed(body .. " ", now)))
+      assert.equal(401, status(signed(body, now - 3600)))
+      assert.equal(401, status(signed(body, now + 3600)))
+      assert.equal(401, status(signed(body, now, "whsec_" .. mime.b64 "a secret of somebody else's own.")))
       assert.equal(0, receiver:balance())
-      local rotating = sign(body, now)
+      local rotating = signed(body, now)
       rotating["webhook-signature"] = "v1,AAAA " .. rotating["webhook-signature"] .. " v2,BBBB"
       assert.equal(200, status(rotating))
       assert.equal(1, receiver:balance())

@@ -7,9 +7,8 @@ local raw_receiver = require "support.raw_receiver"
 local sign = require "support.sign"
 
 local function github(body, key)
-  local headers = sign.github("hush", { body })[1]
-  headers["X-GitHub-Delivery"], headers["Content-Type"] = key, "application/json"
-  return headers
+  local name, signature = sign.github("hush", body)
+  return { [name] = signature, ["X-GitHub-Delivery"] = key, ["Content-Type"] = "application/json" }
 end
 
 describe("deliveries under the prefix ankusa", function()

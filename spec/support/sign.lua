@@ -1,60 +1,45 @@
--- Signatures as providers make them. openssl computes; one run of it for as many texts as there are.
+-- Signatures as providers make them, by libcrypto.
+local ffi = require "ffi"
 local mime = require "mime"
-local process = require "support.process"
 
 local sign = {}
 
-local function bytes(hex)
-  return (hex:gsub("%x%x", function(c) return string.char(tonumber(c, 16)) end))
+ffi.cdef [[
+const void *EVP_sha256(void);
+unsigned char *HMAC(const void *md, const void *key, int key_size, const char *text, size_t size,
+                    unsigned char *out, unsigned int *out_size);
+unsigned char *SHA256(const char *text, size_t size, unsigned char *out);
+]]
+local crypto = ffi.load "libcrypto.so.3"
+
+function sign.hmac(key, text)
+  local digest = ffi.new "unsigned char[32]"
+  crypto.HMAC(crypto.EVP_sha256(), key, #key, text, #text, digest, nil)
+  return ffi.string(digest, 32)
 end
 
--- Digests of all texts, as hex digits, in their order.
-local function digests(words, texts)
-  local dir = process.temp_dir()
-  for i, text in ipairs(texts) do
-    local path = ("%s/%d"):format(dir, i)
-    process.write_file(path, text)
-    words[#words + 1] = path
-  end
-  local code, out, err = process.run(words)
-  process.remove(dir)
-  assert(code == 0, err)
-  local found = {}
-  for hex in out:gmatch "(%x+)\n" do found[#found + 1] = hex end
-  assert(#found == #texts, out)
-  return found
+function sign.hex(bytes)
+  return (bytes:gsub(".", function(c) return ("%02x"):format(c:byte()) end))
 end
 
 function sign.sha256(text)
-  return digests({ "openssl", "dgst", "-sha256" }, { text })[1]
+  local digest = ffi.new "unsigned char[32]"
+  crypto.SHA256(text, #text, digest)
+  return sign.hex(ffi.string(digest, 32))
 end
 
-function sign.hmacs(secret, texts)
-  return digests({ "openssl", "dgst", "-sha256", "-hmac", secret }, texts)
+-- The header in which each provider puts its signature: name, value.
+function sign.github(secret, body)
+  return "X-Hub-Signature-256", "sha256=" .. sign.hex(sign.hmac(secret, body))
 end
 
-function sign.base64(hex)
-  return (mime.b64(bytes(hex)))
+function sign.shopify(secret, body)
+  return "X-Shopify-Hmac-Sha256", (mime.b64(sign.hmac(secret, body)))
 end
 
--- Headers of one hook each, for bodies that the provider sends now.
-function sign.github(secret, bodies)
-  local headers = {}
-  for i, hex in ipairs(sign.hmacs(secret, bodies)) do headers[i] = { ["X-Hub-Signature-256"] = "sha256=" .. hex } end
-  return headers
-end
-
-function sign.shopify(secret, bodies)
-  local headers = {}
-  for i, hex in ipairs(sign.hmacs(secret, bodies)) do headers[i] = { ["X-Shopify-Hmac-Sha256"] = sign.base64(hex) } end
-  return headers
-end
-
-function sign.stripe(secret, bodies)
-  local now, texts, headers = os.time(), {}, {}
-  for i, body in ipairs(bodies) do texts[i] = now .. "." .. body end
-  for i, hex in ipairs(sign.hmacs(secret, texts)) do headers[i] = { ["Stripe-Signature"] = ("t=%d,v1=%s"):format(now, hex) } end
-  return headers
+function sign.stripe(secret, body)
+  local now = os.time()
+  return "Stripe-Signature", ("t=%d,v1=%s"):format(now, sign.hex(sign.hmac(secret, now .. "." .. body)))
 end
 
 return sign
