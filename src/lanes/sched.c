@@ -241,17 +241,17 @@ void row_leaves(struct sched_sink *sink, uint64_t seq, uint32_t job)
 
 /* ---- rows come ---- */
 
-void sched_commit(struct sched *sched, struct sched_time now, const struct sched_place *place, uint64_t seq,
-                  int64_t received_ms, uint32_t job)
+/* NULL: the row is of no lane. */
+static struct lane *commit(struct sched *sched, const struct sched_place *place, uint64_t seq,
+                           int64_t received_ms, uint32_t job)
 {
-    sched->now = now;
     struct flow *flow = flow_of(sched, place->sink, place->tenant);
     if (!place->ordered && !job) {
         if (!rows_add(&flow->loose, seq, received_ms, &sched->bytes))
-            return;
+            return NULL;
         row_counts(flow->sink, seq, received_ms, 0);
         flow_wake(sched, flow);
-        return;
+        return NULL;
     }
     uint8_t loose[16];
     unordered_id(seq, loose);
@@ -268,6 +268,14 @@ void sched_commit(struct sched *sched, struct sched_time now, const struct sched
     if (job)
         note_get(sched, lane, seq)->job = job;
     lane_settle(sched, lane);
+    return lane;
+}
+
+void sched_commit(struct sched *sched, struct sched_time now, const struct sched_place *place, uint64_t seq,
+                  int64_t received_ms, uint32_t job)
+{
+    sched->now = now;
+    commit(sched, place, seq, received_ms, job);
 }
 
 static void note_restore(struct sched *sched, struct lane *lane, const struct sched_owed *row)
@@ -293,15 +301,22 @@ static void lane_found(struct lane *lane, uint64_t seq)
         lane->highest_found = seq;
 }
 
+void sched_restore_soon(struct sched *sched, const struct sched_place *place, bool sooner)
+{
+    struct flow *flow = place->ordered ? flow_find(sched, place->sink, place->tenant) : NULL;
+    if (flow)
+        table_prefetch(sched, flow, place->lane, sooner);
+}
+
 void sched_restore(struct sched *sched, struct sched_time now, const struct sched_place *place,
                    const struct sched_owed *row)
 {
     sched->now = now;
     bool noted = row->state == OWED_HELD || row->attempts > 0 || row->late || row->job;
     if (row->state == OWED_PENDING && !noted) {
-        sched_commit(sched, now, place, row->seq, row->received_ms, 0);
-        if (place->ordered)
-            lane_found(lane_of(sched, place, row->seq), row->seq);
+        struct lane *lane = commit(sched, place, row->seq, row->received_ms, 0);
+        if (lane)
+            lane_found(lane, row->seq);
         return;
     }
     struct flow *flow = flow_of(sched, place->sink, place->tenant);

@@ -232,6 +232,9 @@ struct sched {
 /* table.c */
 struct lane *table_find(struct sched *sched, const struct flow *flow, bool ordered, const uint8_t id[16]);
 struct lane *table_add(struct sched *sched, struct flow *flow, bool ordered, const uint8_t id[16]);
+/* Asks the processor for the bucket of a lane that is soon looked for; or, when that has come, for the lane.
+ */
+void table_prefetch(const struct sched *sched, const struct flow *flow, const uint8_t id[16], bool lane_too);
 void table_remove(struct sched *sched, struct lane *lane);
 void table_free(struct sched *sched);
 

@@ -128,6 +128,21 @@ struct lane *table_find(struct sched *sched, const struct flow *flow, bool order
     return lane;
 }
 
+void table_prefetch(const struct sched *sched, const struct flow *flow, const uint8_t id[16], bool lane_too)
+{
+    const struct table *table = &sched->table;
+    if (!table->buckets)
+        return;
+    struct lane **bucket = bucket_of(table, hash_of(flow, id));
+    if (!lane_too) {
+        __builtin_prefetch(bucket);
+        return;
+    }
+    const char *lane = (const char *)*bucket;
+    for (size_t line = 0; lane && line < sizeof(struct lane); line += 64)
+        __builtin_prefetch(lane + line);
+}
+
 struct lane *table_add(struct sched *sched, struct flow *flow, bool ordered, const uint8_t id[16])
 {
     struct table *table = &sched->table;
