@@ -163,6 +163,9 @@ describe("dead letters", function()
     assert.same({ 400, "bad_filter", "all" }, { status, refused.error, refused.filter })
     refused, status = act "replay?sourc=demo"
     assert.same({ 400, "unknown_filter", "sourc" }, { status, refused.error, refused.filter })
+    refused, status = act "discard?class=refuse"
+    assert.same({ 400, "bad_filter", "class" }, { status, refused.error, refused.filter })
+    assert.truthy(refused.expected:find("refused exhausted", 1, true))
     refused, status = act "replay?class=refused&dry_run=perhaps"
     assert.same({ 400, "bad_filter", "dry_run" }, { status, refused.error, refused.filter })
     assert.equal(405, gate:ask("/v1/dlq/replay?all=true").status)

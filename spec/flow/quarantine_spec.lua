@@ -71,6 +71,13 @@ describe("the quarantine", function()
     assert.equal(0, #entries "?source=other")
     assert.equal(1, #entries("?hook=" .. both[1].id))
     local page = gate:ask("/v1/quarantine?limit=1").json
+    assert.equal(2, page.total)
+    assert.equal(1, gate:ask("/v1/quarantine?failure=bad_signature").json.total)
+    assert.equal(0, gate:ask("/v1/quarantine?source=other").json.total)
+    assert.equal(2, gate:ask("/v1/quarantine?source=demo&limit=1&cursor=" .. page.next_cursor).json.total)
+    local refused = gate:ask "/v1/quarantine?failure=bad_signatur"
+    assert.same({ 400, "failure" }, { refused.status, refused.json.filter })
+    assert.truthy(refused.json.expected:find("bad_signature", 1, true))
     assert.equal(both[2].id, entries("?cursor=" .. page.next_cursor)[1].id)
     assert.equal("body 1", gate:ask("/v1/quarantine/" .. both[1].id .. "/body").body)
     assert.equal(404, gate:ask("/v1/hooks/" .. both[1].id).status)

@@ -11,6 +11,7 @@
 #include "util/clock.h"
 #include "util/jsonw.h"
 #include "util/units.h"
+#include "verify/verify.h"
 #include "json/tree.h"
 
 /* A name of the configuration: tenant, source, sink (contract, section 1). */
@@ -48,7 +49,8 @@ static bool parse_sink(struct query *query, struct bytes value)
 
 static bool parse_class(struct query *query, struct bytes value)
 {
-    return name_into(&query->cls, value);
+    query->cls = value;
+    return dead_class_known(value.at, value.len);
 }
 
 static bool parse_key(struct query *query, struct bytes value)
@@ -254,7 +256,10 @@ static bool parse_pen_cursor(struct query *query, struct bytes value)
 static bool parse_failure(struct query *query, struct bytes value)
 {
     query->failure = value;
-    return value.len > 0 && value.len <= QUERY_WORD_MAX;
+    for (const char *const *reason = verify_reasons(); *reason; reason++)
+        if (bytes_eq(value, bytes_str(*reason)))
+            return true;
+    return false;
 }
 
 #define A_NAME "a name: 1 to 64 letters, digits, _ or -"
@@ -288,11 +293,12 @@ static bool parse_raw(struct query *query, struct bytes value)
 }
 
 #define EVENT_WORD(id, name) " " name
+#define CLASS_WORD(name) " " name
 
 static const struct param {
     const char *name;
     uint64_t bit;
-    const char *expected;
+    const char *expected; /* NULL: one of verify_reasons() */
     bool (*parse)(struct query *query, struct bytes value);
 } params[] = {
     {"tenant", QUERY_TENANT, A_NAME, parse_tenant},
@@ -300,7 +306,7 @@ static const struct param {
     {"sink", QUERY_SINK, A_NAME, parse_sink},
     {"key", QUERY_KEY, "a key, percent-encoded", parse_key},
     {"lane", QUERY_LANE, "a lane id: 32 hex digits", parse_lane},
-    {"class", QUERY_CLASS, "a class such as refused or exhausted", parse_class},
+    {"class", QUERY_CLASS, "one of:" DEAD_CLASSES(CLASS_WORD), parse_class},
     {"dedupe_key", QUERY_DEDUPE_KEY, "a key that is not empty, percent-encoded", parse_dedupe_key},
     {"since", QUERY_SINCE, A_MOMENT, parse_since},
     {"until", QUERY_UNTIL, A_MOMENT, parse_until},
@@ -318,7 +324,7 @@ static const struct param {
     {"cursor", QUERY_DEAD_CURSOR, A_CURSOR, parse_dead_cursor},
     {"cursor", QUERY_AUDIT_CURSOR, A_CURSOR, parse_audit_cursor},
     {"cursor", QUERY_PEN_CURSOR, A_CURSOR, parse_pen_cursor},
-    {"failure", QUERY_FAILURE, "a reason such as bad_signature", parse_failure},
+    {"failure", QUERY_FAILURE, NULL, parse_failure},
     {"who", QUERY_WHO, "the name of a token, or local", parse_who},
     {"what", QUERY_WHAT, "an act such as dlq.replay", parse_what},
     {"reason", QUERY_REASON, "at most 1024 bytes, percent-encoded", parse_reason},
@@ -369,6 +375,19 @@ static const char *names_of(uint64_t allowed, struct arena *arena)
     return copy;
 }
 
+static const char *expected_of(const struct param *param, struct arena *arena)
+{
+    if (param->expected)
+        return param->expected;
+    struct buf words = {0};
+    buf_puts(&words, "one of:");
+    for (const char *const *reason = verify_reasons(); *reason; reason++)
+        buf_putf(&words, " %s", *reason);
+    const char *copy = arena_copy(arena, buf_bytes(&words)).at;
+    buf_free(&words);
+    return copy;
+}
+
 static bool refuse(struct query_fault *fault, const char *code, struct bytes filter, const char *expected)
 {
     *fault = (struct query_fault){code, filter, expected};
@@ -393,7 +412,7 @@ static bool take(struct bytes pair, uint64_t allowed, struct arena *arena, struc
     size_t value_at = name_len + (equals != NULL);
     bool good_value = decode(bytes_of(pair.at + value_at, pair.len - value_at), arena, &value);
     if (!good_value || !param->parse(out, value))
-        return refuse(fault, "bad_filter", name, param->expected);
+        return refuse(fault, "bad_filter", name, expected_of(param, arena));
     return true;
 }
 
@@ -446,7 +465,7 @@ static bool take_member(const char *name, const json_t *value, uint64_t allowed,
         return refuse(fault, "bad_member", member, "either in the query or in the body");
     query->given |= param->bit;
     if (!text_of(value, arena, &text) || !param->parse(query, text))
-        return refuse(fault, "bad_member", member, param->expected);
+        return refuse(fault, "bad_member", member, expected_of(param, arena));
     return true;
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "lanes/sched_priv.h"
+#include "util/bytes.h"
 #include "util/check.h"
 
 enum { STORIES_MAX = (1 << 28) - 1 }; /* as many as a brief can name; beyond it a lane shows without */
@@ -11,6 +12,17 @@ static const char *const names[] = {
     LANE_STATES(LANE_STATE_NAME)
 #undef LANE_STATE_NAME
 };
+
+bool dead_class_known(const char *text, size_t len)
+{
+#define DEAD_CLASS_WORD(word) word,
+    static const char *const words[] = {DEAD_CLASSES(DEAD_CLASS_WORD)};
+#undef DEAD_CLASS_WORD
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (bytes_eq(bytes_of(text, len), bytes_str(words[i])))
+            return true;
+    return false;
+}
 
 const char *lane_state_name(enum lane_state state)
 {

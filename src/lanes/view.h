@@ -3,6 +3,7 @@
 #define LANES_VIEW_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define LANE_STATES(X)                                                                                       \
@@ -21,6 +22,16 @@ enum lane_state {
         LANE_STATE_COUNT
 };
 const char *lane_state_name(enum lane_state state);
+
+/* Why a row was given up on, as the store keeps it. */
+#define DEAD_CLASSES(X)                                                                                      \
+    X("refused")    /* the receiver has decided */                                                           \
+    X("exhausted")  /* its time or its attempts are over */                                                  \
+    X("skipped")    /* by a person */                                                                        \
+    X("unreadable") /* its stored bytes do not decode */                                                     \
+    X("sink_gone")  /* retired with what it was owed */                                                      \
+    X("source_gone")
+bool dead_class_known(const char *text, size_t len);
 
 enum breaker_state { BREAKER_CLOSED, BREAKER_OPEN, BREAKER_HALF_OPEN };
 enum breaker_cause { BREAKER_BY_FAILURES, BREAKER_BY_REFUSALS, BREAKER_BY_CONFIG /* parked */ };

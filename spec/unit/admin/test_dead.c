@@ -134,7 +134,8 @@ static void filters_are_judged(void **state)
     refuses("POST", "/v1/dlq/replay?hook=01890a5d-ac96-774b-bcce-b302099a8057", 404, "not_found");
     refuses("GET", "/v1/dlq/replay?all=true", 405, "method_not_allowed");
     refuses("POST", "/v1/dlq?all=true", 405, "method_not_allowed");
-    acts("/v1/dlq/discard?class=nothing-of-the-kind", 0, 0);
+    refuses("POST", "/v1/dlq/discard?class=nothing-of-the-kind", 400, "bad_filter");
+    acts("/v1/dlq/discard?class=source_gone", 0, 0);
     house_wait_total(&house, "/v1/dlq", 3);
 }
 
