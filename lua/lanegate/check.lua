@@ -100,6 +100,32 @@ types.partial = { expects = "a table", read = function(check, value, row, place)
   return check:section(value, row.rows, place, { no_defaults = true })
 end }
 
+local A_LIMIT = "a limit such as { rate = 50, burst = 200 }"
+
+types.limit = { expects = function(row) return row.off and A_LIMIT .. ", or false" or A_LIMIT end,
+  read = function(check, value, row, place)
+    if row.off and value == false then return false end
+    if type(value) ~= "table" then return check.faults:must(place, types.expects(row), value) or nil end
+    local out = check:section(value, row.rows, place)
+    if not out or not out.rate then return nil end
+    out.burst = out.burst or math.max(1, math.ceil(out.rate))
+    return out
+  end }
+
+types.limits = { expects = "a table of limits by name", read = function(check, value, row, place)
+  if type(value) ~= "table" then return check.faults:must(place, types.expects(row), value) or nil end
+  local out = {}
+  for _, name in ipairs(tree.sorted_keys(value)) do
+    local at = report.member(place, name)
+    if types.is_name(name) then
+      out[name] = check:value({ type = "limit", rows = row.rows }, value[name], at)
+    else
+      check.faults:add(at, "must be " .. types.name.expects)
+    end
+  end
+  return out
+end }
+
 types.retry = { expects = "a table of waits and bounds, or a list of waits", read = function(check, value, row, place)
   if type(value) ~= "table" then return check.faults:must(place, types.retry.expects, value) or nil end
   if #value == 0 then return check:section(value, row.rows, place, { no_defaults = true }) end

@@ -55,6 +55,16 @@ end
 
 walks.partial = walks.section
 
+function walks.limit(row, value)
+  return value and section(row.rows, value)
+end
+
+function walks.limits(row, value)
+  local out = {}
+  for name, limit in pairs(value) do out[name] = section(row.rows, limit) end
+  return out
+end
+
 function walks.sources(row, value)
   local out = {}
   for name, source in pairs(value) do out[name] = section(row.rows, source) end

@@ -423,6 +423,17 @@ local function retired(check, whole, place)
   end
 end
 
+-- A limit on a source that is not there limits nothing. A tenant need not be in the file.
+local function limited_sources(check, whole, place)
+  local limits = whole.rate_limits and whole.rate_limits.sources
+  for _, name in ipairs(tree.sorted_keys(limits or {})) do
+    if whole.sources and not whole.sources[name] then
+      check.faults:add(report.member(report.member(report.member(place, "rate_limits"), "sources"), name),
+        "is no source of this file" .. report.did_you_mean(name, tree.sorted_keys(whole.sources)))
+    end
+  end
+end
+
 function rules.whole(check, given, whole, place)
   store(check, given, place)
   admin(check, whole, place)
@@ -438,6 +449,7 @@ function rules.whole(check, given, whole, place)
   end
   sources(check, given, whole, place)
   retired(check, whole, place)
+  limited_sources(check, whole, place)
 end
 
 return rules

@@ -49,6 +49,11 @@ local dlq = {
 }
 schema.dlq = dlq
 
+local limit = {
+  { name = "rate", type = "number", required = true, min = 0.001, max = 1000000, public = true, doc = "Hooks a second." },
+  { name = "burst", type = "integer", min = 1, max = 1000000, public = true, doc = "Hooks at once." },
+}
+
 -- How a provider's hooks are verified -----------------------------------------------------------------------------
 
 local function secret(doc)
@@ -398,7 +403,26 @@ schema.rows = {
     { name = "allow_http", type = "boolean", default = false, public = true, doc = "Whether plain http is allowed." },
   } },
 
-  { name = "rate_limits", type = "anything", later = true, doc = "Hooks a second." },
+  { name = "rate_limits", type = "section", rows = {
+    { name = "default", type = "limit", rows = limit, public = true,
+      doc = "Of each tenant that has none of its own." },
+    { name = "tenants", type = "limits", rows = limit, default = {}, public = true,
+      doc = "By tenant, such as `{ acme = { rate = 50, burst = 200 } }`. What the API sets for a tenant goes over this, until "
+        .. "it is deleted there." },
+    { name = "sources", type = "limits", rows = limit, default = {}, public = true,
+      doc = "By source, whatever tenants send to it." },
+    { name = "address", type = "limit", rows = limit, public = true,
+      doc = "Of each client address, whatever it sends to; of IPv6 each /64." },
+    { name = "failed_signatures", type = "limit", rows = limit, default = { rate = 20, burst = 200 }, off = true, public = true,
+      shown = "`{ rate = 20, burst = 200 }`",
+      doc = "Hooks whose verification fails, of one client address at one source. Beyond it the address is refused there before "
+        .. "anything is verified, unless a good signature came from it within a day. `false`: no limit. A source with "
+        .. "`on_verify_failure = \"accept_flag\"` has none." },
+  }, doc = "Hooks a second: each limit is `{ rate = 50, burst = 200 }`, 50 a second (0.001 to 1000000, less than one is fine) and "
+    .. "200 at once (1 to 1000000; not said, a second's worth). A hook beyond one of them is answered 429 `rate_limited` with "
+    .. "Retry-After, and nothing is stored. Charged is what is taken: each hook whose signature is good (or flagged) once at its "
+    .. "tenant, its source and its address, or, when one of them refuses, at none. A provider's duplicate is a hook; what goes "
+    .. "into quarantine is not, and has a limit of its own." },
   { name = "quarantine", type = "section", rows = {
     { name = "burst", type = "integer", default = 100, min = 1, max = 1000000, public = true,
       doc = "Hooks of one source at once; beyond it the answer is 429 `quarantine_rate_limited`." },

@@ -19,6 +19,7 @@
 struct order_lane; /* order/order.h */
 struct jsonw;      /* util/jsonw.h */
 struct replays;    /* replay/replay.h */
+struct limits;     /* limits/limits.h */
 struct replay_release;
 
 struct admin_token {
@@ -76,6 +77,7 @@ struct admin_options {
     struct store *store;
     struct lanes *lanes;
     struct replays *replays;
+    struct limits *limits;
     struct metrics *metrics;
     struct events *events; /* for GET /v1/events */
     struct admin_rules rules;

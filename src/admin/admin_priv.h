@@ -128,5 +128,8 @@ void post_replay(struct ask *ask);
 void get_replays(struct ask *ask);
 void get_replay(struct ask *ask);
 void patch_replay(struct ask *ask);
+void get_rate_limit(struct ask *ask);
+void put_rate_limit(struct ask *ask);
+void delete_rate_limit(struct ask *ask);
 
 #endif

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "admin/moment.h"
+#include "limits/limits.h"
 #include "replay/replay.h"
 #include "store/store.h"
 #include "util/buf.h"
@@ -14,8 +15,7 @@
 #include "verify/verify.h"
 #include "json/tree.h"
 
-/* A name of the configuration: tenant, source, sink (contract, section 1). */
-static bool is_name(struct bytes text)
+bool query_is_name(struct bytes text)
 {
     for (size_t i = 0; i < text.len; i++) {
         char c = text.at[i];
@@ -29,7 +29,7 @@ static bool is_name(struct bytes text)
 static bool name_into(struct bytes *field, struct bytes value)
 {
     *field = value;
-    return is_name(value);
+    return query_is_name(value);
 }
 
 static bool parse_tenant(struct query *query, struct bytes value)
@@ -125,6 +125,17 @@ static bool parse_for(struct query *query, struct bytes value)
 static bool parse_rate(struct query *query, struct bytes value)
 {
     return units_parse_u63(value, &query->rate) && query->rate >= 1 && query->rate <= REPLAY_RATE_MAX;
+}
+
+static bool parse_limit_rate(struct query *query, struct bytes value)
+{
+    return units_parse_decimal(value, &query->limit_rate) && query->limit_rate >= LIMIT_RATE_MIN &&
+           query->limit_rate <= LIMIT_RATE_MAX;
+}
+
+static bool parse_burst(struct query *query, struct bytes value)
+{
+    return units_parse_u63(value, &query->burst) && query->burst >= 1 && query->burst <= LIMIT_BURST_MAX;
 }
 
 static bool parse_max_lag(struct query *query, struct bytes value)
@@ -315,6 +326,8 @@ static const struct param {
     {"state", QUERY_REPLAY_STATE, "one of: running paused done cancelled", parse_replay_state},
     {"from", QUERY_FROM, "hooks or quarantine", parse_from},
     {"rate", QUERY_RATE, "hooks a second: a whole number from 1 to 100000", parse_rate},
+    {"rate", QUERY_LIMIT_RATE, "hooks a second: a number from 0.001 to 1000000", parse_limit_rate},
+    {"burst", QUERY_BURST, "hooks at once: a whole number from 1 to 1000000", parse_burst},
     {"max_lag", QUERY_MAX_LAG, "a duration such as 30s, a year at most", parse_max_lag},
     {"cursor", QUERY_REPLAYS_CURSOR, A_CURSOR, parse_replays_cursor},
     {"sort", QUERY_SORT, "one of: age depth", parse_sort},
@@ -433,16 +446,20 @@ bool query_parse(struct bytes text, uint64_t allowed, struct arena *arena, struc
 
 /* ---- a body ---- */
 
-/* Its text; false for null, arrays, objects and numbers with a point. */
+/* Its text; false for null, arrays and objects. */
 static bool text_of(const json_t *value, struct arena *arena, struct bytes *text)
 {
-    char digits[24];
+    char digits[32];
     switch (json_typeof(value)) {
     case JSON_STRING:
         *text = arena_copy(arena, bytes_of(json_string_value(value), json_string_length(value)));
         return true;
     case JSON_INTEGER:
         snprintf(digits, sizeof digits, "%" PRId64, (int64_t)json_integer_value(value));
+        *text = arena_copy(arena, bytes_str(digits));
+        return true;
+    case JSON_REAL:
+        snprintf(digits, sizeof digits, "%.12g", json_real_value(value));
         *text = arena_copy(arena, bytes_str(digits));
         return true;
     case JSON_TRUE:

@@ -50,6 +50,8 @@ enum {
     QUERY_REPLAY_STATE = 1LL << 32, /* "state" of a replay */
     QUERY_REPLAYS_CURSOR = 1LL << 33,
     QUERY_FROM = 1LL << 35, /* where the hooks of a replay are */
+    QUERY_LIMIT_RATE = 1LL << 36, /* "rate" of a limit */
+    QUERY_BURST = 1LL << 37,
 };
 
 enum {
@@ -78,6 +80,8 @@ struct query {
     uint64_t head_seq;
     int64_t for_ms;     /* 0: not said */
     int64_t rate;       /* hooks/s; 0: not said */
+    double limit_rate;  /* hooks/s of a limit; 0: not said */
+    int64_t burst;      /* 0: not said */
     int64_t max_lag_ms; /* 0: not said */
     uint64_t given;     /* QUERY_*: what was said */
     bool has_hook;
@@ -104,6 +108,9 @@ struct query_fault {
  * is not said. False with a fault at the first one that is unknown, malformed or there twice. */
 bool query_parse(struct bytes text, uint64_t allowed, struct arena *arena, struct query *out,
                  struct query_fault *fault);
+
+/* A name of the configuration: of a tenant, a source, a sink. */
+bool query_is_name(struct bytes text);
 
 /* The same parameters as members of a JSON object, values as they are: strings, numbers, true and false. Adds
  * to what query_parse has found; an empty body adds nothing. */

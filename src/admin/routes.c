@@ -32,6 +32,7 @@ enum {
                  QUERY_MAX_LAG | QUERY_DRY_RUN | QUERY_ALL | QUERY_REASON | QUERY_FROM | QUERY_FAILURE,
     REPLAYS_FILTERS = QUERY_REPLAY_STATE | QUERY_LIMIT,
     REPLAY_SET = QUERY_REPLAY_STATE | QUERY_RATE | QUERY_REASON,
+    LIMIT_PUT = QUERY_LIMIT_RATE | QUERY_BURST | QUERY_REASON,
     AUDIT_FILTERS = QUERY_WHO | QUERY_WHAT | QUERY_SINCE | QUERY_UNTIL | QUERY_LIMIT | QUERY_AUDIT_CURSOR,
 };
 
@@ -72,6 +73,9 @@ static const struct route routes[] = {
     {"GET", "/v1/replays",              READ,    REPLAYS_FILTERS | QUERY_REPLAYS_CURSOR, get_replays},
     {"GET", "/v1/replays/{id}",         READ,    0,             get_replay},
     {"PATCH", "/v1/replays/{id}",       OPERATE, REPLAY_SET,    patch_replay},
+    {"GET", "/v1/tenants/{tenant}/rate-limit",    READ,    0,            get_rate_limit},
+    {"PUT", "/v1/tenants/{tenant}/rate-limit",    OPERATE, LIMIT_PUT,    put_rate_limit},
+    {"DELETE", "/v1/tenants/{tenant}/rate-limit", OPERATE, QUERY_REASON, delete_rate_limit},
     {"GET", "/v1/audit",                READ,    AUDIT_FILTERS, get_audit},
 };
 /* clang-format on */

@@ -78,6 +78,7 @@ static bool fill(struct config *config, enum config_mode mode, struct buf *fault
     struct loading loading = {.config = config, .mode = mode, .lines = evaluated.lines, .faults = faults};
     config_fill_sections(&loading);
     config_fill_sources(&loading);
+    config_fill_limits(&loading);
     return loading.fault_count == 0;
 }
 

@@ -10,6 +10,7 @@
 #include "deliver/deliver.h"
 #include "http/http.h"
 #include "lanes/policy.h"
+#include "limits/limits.h"
 #include "order/order.h"
 #include "script/keys.h"
 #include "store/store.h"
@@ -47,6 +48,7 @@ struct config_source {
     size_t store_header_count;
     uint64_t dlq_max_rows;                   /* dead letters */
     int64_t dlq_max_bytes, dlq_retention_ms; /* retention 0: they stay */
+    struct limit limit;                      /* hooks a second */
     const struct key_spec *dedupe;           /* NULL: none */
     int64_t dedupe_ttl_ms;                   /* 0: none */
     const struct config_sink *sinks;
@@ -90,7 +92,11 @@ struct config {
     const struct config_token *tokens;
     size_t token_count;
 
-    double pen_rate, pen_burst;
+    struct limit tenant_limit; /* of each without its own */
+    struct limit address_limit, failed_signatures, pen_limit;
+    const struct limits_tenant *limited_tenants;
+    size_t limited_tenant_count;
+    bool many_tenants;       /* more than one can send hooks */
     int64_t pen_share_bytes; /* of one source */
 
     struct store_options store; /* committed, ctx, metrics: the gateway's */

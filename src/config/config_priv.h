@@ -27,6 +27,10 @@ void config_fill_sections(struct loading *loading);
 void config_fill_sources(struct loading *loading);
 void config_close_sources(struct config *config);
 
+/* limits.c: behind both of these. A limit that is not set, or false, has no rate. */
+void config_fill_limits(struct loading *loading);
+struct limit config_limit(const struct value *limit);
+
 /* keys.c: NULL for a nil tree. */
 const struct key_spec *config_key(const struct value *tree, struct arena *arena);
 const struct filter_spec *config_filter(const struct value *tree, struct arena *arena);

@@ -157,8 +157,6 @@ static void fill_quarantine(struct config *config, const struct value *quarantin
     int64_t users = 0;
     for (size_t i = 0; i < sources->len; i++)
         users += config_is(&sources->items[i], "on_verify_failure", "quarantine");
-    config->pen_rate = value_get(quarantine, "rate")->number;
-    config->pen_burst = (double)number(quarantine, "burst");
     config->pen_share_bytes = number(quarantine, "max_bytes") / (users > 0 ? users : 1);
     config->store.pen_retention_ms = number(quarantine, "retention_ms");
 }

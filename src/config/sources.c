@@ -215,6 +215,8 @@ static void fill_source(struct loading *loading, const struct value *tree, struc
     source->dlq_max_rows = (uint64_t)value_int(dlq, "max_rows", 0);
     source->dlq_max_bytes = value_int(dlq, "max_bytes", 0);
     source->dlq_retention_ms = value_int(dlq, "retention_ms", 0);
+    const struct value *limits = value_get(value_get(loading->config->root, "rate_limits"), "sources");
+    source->limit = config_limit(value_get(limits, source->name));
     const struct value *dedupe = value_get(tree, "dedupe");
     source->dedupe = config_key(value_get(dedupe, "key"), loading->config->arena);
     source->dedupe_ttl_ms = value_int(dedupe, "ttl_ms", 0);

@@ -204,6 +204,7 @@ static enum status open_replays(struct gateway *g, struct error *err)
 static enum status open_front(struct gateway *g, struct error *err)
 {
     struct ingest_options ingest = {.store = g->store,
+                                    .limits = g->limits,
                                     .metrics = g->metrics,
                                     .events = g->events,
                                     .rules = gateway_ingest_rules(g->generation),
@@ -230,6 +231,7 @@ static enum status open_back(struct gateway *g, struct error *err)
         .store = g->store,
         .lanes = g->lanes,
         .replays = g->replays,
+        .limits = g->limits,
         .metrics = g->metrics,
         .events = g->events,
         .rules = gateway_admin_rules(g->generation),
@@ -279,6 +281,8 @@ static enum status open_all(struct gateway *g, struct config *config, struct buf
         status = guard_rows(config, g->store, faults, err);
     if (status == STATUS_OK)
         status = open_generation(g, config, err);
+    if (status == STATUS_OK)
+        status = gateway_open_limits(g, err);
     if (status == STATUS_OK)
         status = open_dispatch(g, err);
     if (status == STATUS_OK)
@@ -373,6 +377,7 @@ static void close_all(struct gateway *g)
     replays_close(g->replays);
     generation_unref(g->generation);
     reload_close(g);
+    limits_close(g->limits);
     events_close(g->events);
     metrics_free(g->metrics);
 }

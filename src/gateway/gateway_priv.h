@@ -18,6 +18,7 @@ struct gateway {
     struct metrics *metrics;
     struct events *events;
     struct store *store;
+    struct limits *limits;
     struct deliver *deliver;
     struct lanes *lanes;
     struct reviver *reviver;
@@ -32,5 +33,8 @@ struct gateway {
 /* reload.c: rules with the generation's references that their users hold. */
 struct ingest_rules gateway_ingest_rules(struct generation *generation);
 struct admin_rules gateway_admin_rules(struct generation *generation);
+
+/* limits.c: opens the room, behind the store and the generation. Whoever closes all closes it. */
+enum status gateway_open_limits(struct gateway *gateway, struct error *err);
 
 #endif

@@ -61,6 +61,7 @@ static void fill_source(struct generation *g, size_t i, size_t first_sink)
         .verifier = source->verifier,
         .on_failure = on_failure_of(source->on_verify_failure),
         .respond = source->respond,
+        .limit = source->limit,
         .dedupe_ttl_ms = source->dedupe_ttl_ms,
         .handshake = (enum ingest_handshake)source->handshake, /* the same list */
         .verify_tokens = source->verify_tokens,
@@ -183,9 +184,17 @@ struct ingest_rules generation_ingest(const struct generation *g)
                                  .max_body_bytes = g->config->http.max_body_bytes,
                                  .trusted_proxies = g->config->trusted_proxies,
                                  .gate = g->config->gate,
-                                 .pen_rate = g->config->pen_rate,
-                                 .pen_burst = g->config->pen_burst,
+                                 .address = g->config->address_limit,
+                                 .failed_signatures = g->config->failed_signatures,
+                                 .many_tenants = g->config->many_tenants,
+                                 .pen = g->config->pen_limit,
                                  .pen_share_bytes = g->config->pen_share_bytes};
+}
+
+void generation_limits(const struct generation *g, struct limits *limits)
+{
+    const struct config *config = g->config;
+    limits_configure(limits, config->tenant_limit, config->limited_tenants, config->limited_tenant_count);
 }
 
 struct admin_rules generation_admin(const struct generation *g)

@@ -45,6 +45,7 @@ void generation_close_sinks(struct generation *generation);
 /* What of the rooms' options is the configuration's; the generation is not referenced. */
 void generation_lanes(const struct generation *generation, struct lanes_options *out);
 struct ingest_rules generation_ingest(const struct generation *generation);
+void generation_limits(const struct generation *generation, struct limits *limits); /* from now on */
 struct admin_rules generation_admin(const struct generation *generation);
 /* One a source; free() it. */
 struct store_dlq_bound *generation_dlq_bounds(const struct config *config);

@@ -225,6 +225,7 @@ static void publish(struct reload *r)
     pthread_mutex_lock(&g->reloader.lock);
     g->reloader.unanswered = old;
     pthread_mutex_unlock(&g->reloader.lock);
+    generation_limits(r->next, g->limits);
     struct ingest_rules ingest = gateway_ingest_rules(r->next);
     ingest_set(g->ingest, &ingest);
     struct admin_rules admin = gateway_admin_rules(r->next);

@@ -42,7 +42,11 @@ static void open_entry(struct ingest *ingest, struct entry *entry, const struct 
     entry->handshake = handshake_open(source);
     entry->quarantined = metrics_series3(metrics, METRIC_INGEST_REQUESTS, source->name, "quarantined", NULL);
     entry->released = metrics_series3(metrics, METRIC_QUARANTINE_RELEASED, source->name, NULL, NULL);
-    pthread_mutex_init(&entry->pen.lock, NULL);
+    entry->counts_failures = limit_counts_failures(source);
+    entry->limit_key = limits_key(entry->name);
+    for (int kind = 0; kind < LIMIT_KINDS; kind++)
+        entry->limited[kind] = metrics_series3(metrics, METRIC_INGEST_RATE_LIMITED, source->name,
+                                               limit_kind_name((enum limit_kind)kind), NULL);
     entry->dropped = metrics_series3(metrics, METRIC_INGEST_REQUESTS, source->name, "undecided", NULL);
     for (int r = 0; r < REFUSAL_COUNT; r++)
         entry->refused[r] = metrics_series3(metrics, METRIC_INGEST_REQUESTS, source->name,
@@ -66,7 +70,6 @@ static void table_free(void *ctx, void *value)
         free(table->entries[i].verify_failures);
         free(table->entries[i].sinks);
         handshake_close(table->entries[i].handshake);
-        pthread_mutex_destroy(&table->entries[i].pen.lock);
     }
     free(table->entries);
     free(table);
@@ -224,6 +227,6 @@ void ingest_handle(void *ctx, const struct http_request *given)
     request.remote_ip = caller.text; /* from here on whoever asks is told the client, not a proxy */
     struct route route = route_of(table, request.path);
     route.hold = hold;
-    if (!goes_on(ingest, table, &request, &route, &caller) || !intake(ingest, &route, &request))
+    if (!goes_on(ingest, table, &request, &route, &caller) || !intake(ingest, &route, &request, &caller))
         current_drop(&ingest->tables, hold);
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "http/http.h"
+#include "limits/limits.h"
 #include "metrics/metrics.h"
 #include "order/order.h"
 #include "store/store.h"
@@ -41,6 +42,7 @@ struct ingest_source {
     const struct bytes *store_headers; /* names in any case; NULL: all are stored */
     size_t store_header_count;
     int64_t dedupe_ttl_ms; /* how long a dedupe key of the plan holds; 0: there is none */
+    struct limit limit;    /* hooks a second */
     const struct order_plan *plan;
     const struct ingest_sink *sinks;
     size_t sink_count;
@@ -65,8 +67,11 @@ struct ingest_rules {
     size_t max_body_bytes;            /* for the 413's "limit" */
     struct ip_ranges trusted_proxies; /* whose X-Forwarded-For is believed */
     struct ip_gate gate;              /* who may post to any source; probes are for everybody */
-    /* The pen: what of failed hooks it takes a second of one source, and how much of one source it holds. */
-    double pen_rate, pen_burst;
+    struct limit address;             /* hooks a second of one client address */
+    struct limit failed_signatures;   /* of one address, at one source */
+    bool many_tenants;                /* there are several, so that they share the store's queue */
+    /* The pen: what of failed hooks it takes of one source, and how much of one source it holds. */
+    struct limit pen;
     int64_t pen_share_bytes;
     void (*released)(void *of); /* no request uses it any more; a loop, the writer, or ingest_close. May be
                                    NULL */
@@ -75,6 +80,7 @@ struct ingest_rules {
 
 struct ingest_options {
     struct store *store;
+    struct limits *limits;
     struct metrics *metrics;
     struct events *events; /* accepted hooks; may be NULL */
     struct ingest_rules rules;

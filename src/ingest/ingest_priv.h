@@ -1,5 +1,5 @@
-/* Inside the room: the answers (refuse.c), the route (route.c), the envelope (hook.c), its rows
- * (rows.c), the way of one hook (intake.c). */
+/* Inside the room: the answers (refuse.c), the route (route.c), the envelope (hook.c), limits
+ * (limit.c), its rows (rows.c), the way of one hook (intake.c). */
 #ifndef INGEST_INGEST_PRIV_H
 #define INGEST_INGEST_PRIV_H
 
@@ -19,6 +19,8 @@
     X(UNKNOWN_SOURCE, "unknown_source", 404, 0)                                                              \
     X(NOT_FOUND, "not_found", 404, 0)                                                                        \
     X(METHOD_NOT_ALLOWED, "method_not_allowed", 405, 0)                                                      \
+    X(RATE_LIMITED, "rate_limited", 429, 1)                                                                  \
+    X(TENANT_OVERLOAD, "tenant_overload", 429, 1)                                                            \
     X(PAYLOAD_TOO_LARGE, "payload_too_large", 413, 0)                                                        \
     X(OVERLOAD, "overload", 503, 1)                                                                          \
     X(STORE_UNAVAILABLE, "store_unavailable", 503, 2)                                                        \
@@ -43,6 +45,7 @@ enum refusal refusal_of(enum status status);
 /* Answers with {"error":"code"} and at most one more member. `name` NULL: none; `value` is a string, unless
  * it is absent: then `number` is. */
 struct refusal_detail {
+    int64_t retry_after_s; /* 0: the refusal's own */
     const char *name;
     struct bytes value;
     int64_t number;
@@ -50,23 +53,17 @@ struct refusal_detail {
 void refusal_body(enum refusal refusal, const struct refusal_detail *detail, struct buf *out);
 void refuse(struct http_exchange *exchange, enum refusal refusal, const struct refusal_detail *detail);
 
-/* So many a second, and so many at once. Any thread. */
-struct bucket {
-    pthread_mutex_t lock;
-    double tokens;
-    int64_t since_us; /* monotonic; 0: it is full */
-};
-bool bucket_take(struct bucket *bucket, double rate, double burst, int64_t now_us);
-
 /* A source with what the room made for it at open. */
 struct entry {
     const struct ingest_source *source;
     struct bytes name, tenant;
+    uint64_t limit_key; /* of the source */
+    bool counts_failures;
     struct series *accepted, *duplicate, *revived, *quarantined, *released, *dropped, *handshakes;
     struct series *refused[REFUSAL_COUNT];
     struct handshake *handshake;
     struct series **verify_failures; /* one per verify_reasons() */
-    struct bucket pen;
+    struct series *limited[LIMIT_KINDS];
     struct sink_entry *sinks;
 };
 
@@ -132,6 +129,26 @@ void hook_keep_stored(struct envelope *envelope, const struct ingest_source *sou
  * envelope's arena. What is missing or left out is counted. */
 void hook_resolve(const struct entry *entry, struct store_hook *hook);
 
+/* limit.c. Do failures of this source count? Not where whatever failed is taken, or nothing is verified. */
+bool limit_counts_failures(const struct ingest_source *source);
+/* Whose failures count; without a limit when they don't. */
+struct limits_sender limit_sender(const struct route *route, const struct caller *caller);
+/* May it be verified, and taken as one hook more? False: it was answered. */
+bool limit_may_verify(struct ingest *ingest, const struct route *route, const struct http_request *request,
+                      const struct limits_sender *sender);
+void limit_verified(struct ingest *ingest, const struct limits_sender *sender,
+                    enum verification verification);
+bool limit_charge(struct ingest *ingest, const struct route *route, const struct http_request *request,
+                  const struct caller *caller, struct limits_charge *charge);
+/* False: the quarantine has no room for it now. */
+bool limit_pen(struct ingest *ingest, const struct route *route, const struct http_request *request);
+/* A refusal by the store: one line a minute says that a tenant floods it. */
+void limit_tell_overload(struct ingest *ingest, const struct envelope *envelope);
+
+/* intake.c: counted, then answered. */
+void refuse_counted(const struct entry *entry, struct http_exchange *exchange, enum refusal refusal,
+                    const struct refusal_detail *detail);
+
 /* pen.c */
 void answer_quarantined(struct http_exchange *exchange, const char *reason);
 
@@ -140,6 +157,7 @@ void publish_accepted(struct ingest *ingest, const struct envelope *envelope, in
 
 /* The rest of the way of a routed POST. False: it was answered. True: it will be, and route->hold is dropped
  * then. */
-bool intake(struct ingest *ingest, const struct route *route, const struct http_request *request);
+bool intake(struct ingest *ingest, const struct route *route, const struct http_request *request,
+            const struct caller *caller);
 
 #endif

@@ -17,6 +17,7 @@ struct intake {
     struct entry *entry;
     struct http_exchange *exchange;
     struct ingest_revival revival;
+    struct limits_charge charge; /* comes back when the hook is not taken */
     int64_t started_us;
 };
 
@@ -51,8 +52,8 @@ static void answer_success(const struct intake *in, bool revived)
 }
 
 /* Counted before it is answered, here and below: whoever has the answer finds it in the metrics. */
-static void refuse_counted(const struct entry *entry, struct http_exchange *exchange, enum refusal refusal,
-                           const struct refusal_detail *detail)
+void refuse_counted(const struct entry *entry, struct http_exchange *exchange, enum refusal refusal,
+                    const struct refusal_detail *detail)
 {
     counter_add(entry->refused[refusal], 1);
     refuse(exchange, refusal, detail);
@@ -67,6 +68,15 @@ void publish_accepted(struct ingest *ingest, const struct envelope *envelope, in
                                                            .seq = (int64_t)envelope->seq,
                                                            .tenant = envelope->tenant,
                                                            .source = envelope->source});
+}
+
+/* Only hooks that are taken count in their limits. */
+static void refuse_by_store(const struct intake *in, enum status status)
+{
+    limits_give_back(in->ingest->options.limits, &in->charge);
+    if (status == STATUS_SHARE_FULL)
+        limit_tell_overload(in->ingest, in->hook.envelope);
+    refuse_counted(in->entry, in->exchange, refusal_of(status), NULL);
 }
 
 static void finish(struct intake *in, enum status status, bool revived)
@@ -87,7 +97,7 @@ static void finish(struct intake *in, enum status status, bool revived)
         counter_add(in->entry->dropped, 1);
         http_drop(in->exchange); /* nobody knows whether it is stored: the provider asks again */
     } else {
-        refuse_counted(in->entry, in->exchange, refusal_of(status), NULL);
+        refuse_by_store(in, status);
     }
     current_drop(&in->ingest->tables, in->hold);
     envelope_unref(in->hook.envelope);
@@ -113,61 +123,72 @@ static void committed(struct store_hook *hook, enum status status)
 }
 
 /* What failed verification; false when it was refused. */
-static bool may_stay(const struct ingest_rules *rules, struct entry *entry, struct http_exchange *exchange,
+static bool may_stay(struct ingest *ingest, const struct route *route, const struct http_request *request,
                      const char *reason)
 {
+    const struct entry *entry = route->entry;
     switch (entry->source->on_failure) {
     case INGEST_REJECT:
-        refuse_counted(entry, exchange, REFUSE_VERIFICATION_FAILED,
+        refuse_counted(entry, request->exchange, REFUSE_VERIFICATION_FAILED,
                        &(struct refusal_detail){.name = "reason", .value = bytes_str(reason)});
         return false;
     case INGEST_QUARANTINE:
-        if (bucket_take(&entry->pen, rules->pen_rate, rules->pen_burst, clock_mono_us()))
-            return true;
-        refuse_counted(entry, exchange, REFUSE_QUARANTINE_RATE_LIMITED, NULL);
-        return false;
+        return limit_pen(ingest, route, request);
     case INGEST_ACCEPT_FLAG:
         return true;
     }
     UNREACHABLE();
 }
 
-bool intake(struct ingest *ingest, const struct route *route, const struct http_request *request)
+/* Verification, and what its result means; false when the request was answered. `reason` is why it failed. */
+static bool verified(struct ingest *ingest, const struct route *route, const struct http_request *request,
+                     const struct limits_sender *sender, struct envelope *envelope, const char **reason)
+{
+    const struct entry *entry = route->entry;
+    struct verify_result result = verify(entry->source->verifier, envelope, envelope->received_at_ms);
+    envelope->verification = result.verification;
+    limit_verified(ingest, sender, result.verification);
+    *reason = result.reason;
+    if (result.verification != VERIFICATION_FAILED)
+        return !handshake_signed(entry, envelope, request->exchange);
+    count_verify_failure(entry, result.reason);
+    return may_stay(ingest, route, request, result.reason);
+}
+
+bool intake(struct ingest *ingest, const struct route *route, const struct http_request *request,
+            const struct caller *caller)
 {
     const struct ingest_rules *rules = &((const struct table *)route->hold->value)->rules;
     struct entry *entry = route->entry;
     int64_t started_us = clock_mono_us();
+    struct limits_sender sender = limit_sender(route, caller);
+    if (!limit_may_verify(ingest, route, request, &sender))
+        return false;
     size_t per_sink = sizeof(struct store_row) + sizeof(struct order_lane) + 160;
     struct envelope *envelope =
         hook_envelope(route, request, sizeof(struct intake) + entry->source->sink_count * per_sink);
 
-    struct verify_result verified = verify(entry->source->verifier, envelope, envelope->received_at_ms);
-    envelope->verification = verified.verification;
-    bool failed = verified.verification == VERIFICATION_FAILED;
-    if (failed) {
-        count_verify_failure(entry, verified.reason);
-        if (!may_stay(rules, entry, request->exchange, verified.reason)) {
-            envelope_unref(envelope);
-            return false;
-        }
-    }
-
-    if (!failed && handshake_signed(entry, envelope, request->exchange)) {
-        envelope_unref(envelope);
-        return false;
-    }
+    const char *reason;
+    struct limits_charge charge = {0};
+    if (!verified(ingest, route, request, &sender, envelope, &reason))
+        goto answered;
+    bool into_pen =
+        envelope->verification == VERIFICATION_FAILED && entry->source->on_failure == INGEST_QUARANTINE;
+    if (!into_pen && !limit_charge(ingest, route, request, caller, &charge))
+        goto answered;
 
     struct intake *in = arena_zalloc(envelope->arena, sizeof *in);
     *in = (struct intake){
-        .hook = {.envelope = envelope, .done = committed, .ctx = in},
+        .hook = {.envelope = envelope, .done = committed, .ctx = in, .shares_queue = rules->many_tenants},
         .ingest = ingest,
         .hold = route->hold,
         .entry = entry,
         .exchange = request->exchange,
+        .charge = charge,
         .started_us = started_us,
     };
-    if (failed && entry->source->on_failure == INGEST_QUARANTINE) {
-        in->hook.pen_reason = verified.reason; /* as it came: what is verified again needs all of it */
+    if (into_pen) {
+        in->hook.pen_reason = reason; /* as it came: what is verified again needs all of it */
         in->hook.pen_share_bytes = rules->pen_share_bytes;
     } else {
         hook_keep_stored(envelope, entry->source);
@@ -175,9 +196,10 @@ bool intake(struct ingest *ingest, const struct route *route, const struct http_
     }
 
     enum status status = store_commit(ingest->options.store, &in->hook);
-    if (status != STATUS_OK) {
-        refuse_counted(entry, request->exchange, refusal_of(status), NULL);
-        envelope_unref(envelope);
-    }
-    return status == STATUS_OK;
+    if (status == STATUS_OK)
+        return true;
+    refuse_by_store(in, status);
+answered:
+    envelope_unref(envelope);
+    return false;
 }

@@ -5,26 +5,9 @@
 #include <string.h>
 
 #include "util/check.h"
-#include "util/clock.h"
 #include "util/jsonw.h"
 
 /* ---- in ---- */
-
-bool bucket_take(struct bucket *bucket, double rate, double burst, int64_t now_us)
-{
-    pthread_mutex_lock(&bucket->lock);
-    if (bucket->since_us == 0)
-        bucket->tokens = burst;
-    else
-        bucket->tokens += (double)(now_us - bucket->since_us) / 1e6 * rate;
-    if (bucket->tokens > burst)
-        bucket->tokens = burst;
-    bucket->since_us = now_us;
-    bool taken = bucket->tokens >= 1;
-    bucket->tokens -= taken;
-    pthread_mutex_unlock(&bucket->lock);
-    return taken;
-}
 
 void answer_quarantined(struct http_exchange *exchange, const char *reason)
 {

@@ -1,6 +1,7 @@
 /* Every refusal, and how it is written. */
 #include "ingest/ingest_priv.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "util/check.h"
@@ -26,6 +27,8 @@ enum refusal refusal_of(enum status status)
     switch (status) {
     case STATUS_FULL:
         return REFUSE_OVERLOAD;
+    case STATUS_SHARE_FULL:
+        return REFUSE_TENANT_OVERLOAD;
     case STATUS_BACKLOG_FULL:
         return REFUSE_BACKLOG_FULL;
     case STATUS_DLQ_FULL:
@@ -50,7 +53,7 @@ void refusal_body(enum refusal refusal, const struct refusal_detail *detail, str
     jsonw_str(&w, "error", rows[refusal].code);
     if (detail && detail->value.at)
         jsonw_bytes_percent(&w, detail->name, detail->value);
-    else if (detail)
+    else if (detail && detail->name)
         jsonw_int(&w, detail->name, detail->number);
     jsonw_end_object(&w);
 }
@@ -61,9 +64,11 @@ void refuse(struct http_exchange *exchange, enum refusal refusal, const struct r
     refusal_body(refusal, detail, &body);
     struct http_header headers[2];
     size_t count = 0;
-    char seconds[16];
-    if (rows[refusal].retry_after_s) {
-        snprintf(seconds, sizeof seconds, "%d", rows[refusal].retry_after_s);
+    char seconds[24];
+    int64_t retry_after_s =
+        detail && detail->retry_after_s ? detail->retry_after_s : rows[refusal].retry_after_s;
+    if (retry_after_s) {
+        snprintf(seconds, sizeof seconds, "%" PRId64, retry_after_s);
         headers[count++] = (struct http_header){BYTES("retry-after"), bytes_str(seconds)};
     }
     if (refusal == REFUSE_METHOD_NOT_ALLOWED)

@@ -6,6 +6,8 @@
     X(INGEST_REQUESTS, COUNTER, "ingest_requests_total", "source,outcome", "Hooks by source and answer")     \
     X(INGEST_REFUSED, COUNTER, "ingest_refused_total", "reason",                                             \
       "Requests refused before a source took them")                                                          \
+    X(INGEST_RATE_LIMITED, COUNTER, "ingest_rate_limited_total", "source,limit",                             \
+      "Hooks answered 429 rate_limited, by the limit that refused them")                                     \
     X(INGEST_DURATION, HISTOGRAM, "ingest_duration_seconds", "", "From the complete request to its answer")  \
     X(VERIFY_FAILURES, COUNTER, "verify_failures_total", "source,reason", "Failed verifications")            \
     X(QUARANTINE_RELEASED, COUNTER, "quarantine_released_total", "source",                                   \

@@ -197,6 +197,9 @@ bool changes_write(struct store *store, const struct list *changes)
         case CHANGE_MARK:
             written = mark_write(sql, node);
             break;
+        case CHANGE_LIMIT:
+            written = limit_write(sql, node);
+            break;
         case CHANGE_MOVE:
             written = move_write(sql, node);
             break;

@@ -21,6 +21,8 @@
  *
  * marks: open breakers, paused sinks and lanes.
  *
+ * limits: rates of tenants that people set.
+ *
  * replays: jobs that send stored hooks again; see replay.c.
  *
  * Nothing on the way of a hook writes to a B-tree anywhere but at its end. The layout grows by steps: a store
@@ -95,9 +97,12 @@ static const char replays_of_pen[] = "ALTER TABLE replays ADD COLUMN origin INTE
                                      "ALTER TABLE replays ADD COLUMN duplicates INTEGER NOT NULL DEFAULT 0;"
                                      "ALTER TABLE replays ADD COLUMN failed INTEGER NOT NULL DEFAULT 0;";
 
+static const char limits[] =
+    "CREATE TABLE limits(tenant TEXT PRIMARY KEY, rate REAL NOT NULL, burst INTEGER NOT NULL) WITHOUT ROWID;";
+
 /* A layout is the sum of its steps; user_version counts those that were taken. */
 static const char *const steps[] = {first_tables, attempts_and_audit, marks, dead_letters, claims, pen,
-                                    replays,      replays_of_pen};
+                                    replays,      replays_of_pen,     limits};
 enum { SCHEMA_VERSION = sizeof steps / sizeof steps[0] };
 
 static bool take_steps(struct db *db, int64_t version)

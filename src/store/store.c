@@ -126,6 +126,7 @@ enum status store_open(const struct store_options *options, struct store **out, 
     changes_init(&store->changes);
     dlq_open(store);
     pen_init(&store->pen);
+    shares_open(store);
     changes_set_stuck(&store->changes, true); /* until there is a writer */
 
     status = writer_open(store, err);
@@ -162,6 +163,7 @@ close_writer:
     blocks_free(&store->blocks);
     claims_free(&store->claims);
     pen_free(&store->pen);
+    shares_close(store);
     changes_free(&store->changes);
     dlq_close(&store->dlq);
     queue_free(&store->queue);
@@ -218,6 +220,7 @@ void store_close(struct store *store)
     blocks_free(&store->blocks);
     claims_free(&store->claims);
     pen_free(&store->pen);
+    shares_close(store);
     changes_free(&store->changes);
     dlq_close(&store->dlq);
     queue_free(&store->queue);
@@ -272,10 +275,13 @@ enum status store_commit(struct store *store, struct store_hook *hook)
     if (hooks >= store->options.max_queue ||
         (held > 0 && held + bytes > store->options.max_queue_bytes)) /* one alone always fits */
         status = STATUS_FULL;
+    else if (hook->shares_queue && !share_take(store, hook, bytes, hooks, held))
+        status = STATUS_SHARE_FULL;
     /* After the count: a writer that goes waits for what was counted before it looked. */
     if (atomic_load(&store->draining))
         status = STATUS_DRAINING;
     if (status != STATUS_OK) {
+        share_leave(hook, bytes);
         atomic_fetch_sub(&queue->bytes, bytes);
         atomic_fetch_sub(&queue->hooks, 1);
         if (!owed)

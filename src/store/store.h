@@ -57,13 +57,17 @@ struct store_hook {
      * was faster, and it is no hook. */
     uint64_t pen_id;
     uint32_t replay; /* with pen_id: the job that lets it go, which counts it in that transaction; 0: none */
+    /* There are other tenants: store_commit says SHARE_FULL when this one's hooks fill as much of the queue
+     * as is left free. */
+    bool shares_queue;
     int64_t dedupe_ttl_ms; /* over 0: it claims the envelope's dedupe_key, if it has one, for that long */
 
     uint32_t tenant;        /* out: store_tenant_name; set before committed() */
     struct store_twin twin; /* out, in done(OK) */
 
-    uint32_t source;   /* the store's */
-    struct bytes head; /* the store's: the encoded envelope, in the envelope's own arena */
+    uint32_t source;     /* the store's */
+    struct share *share; /* the store's: where it counts, while it waits */
+    struct bytes head;   /* the store's: the encoded envelope, in the envelope's own arena */
     struct pen_gone {
         int64_t hooks, bytes;
         uint32_t source;
@@ -130,8 +134,8 @@ const char *store_tenant_name(const struct store *store, uint32_t id);
 bool store_tenant_find(const struct store *store, struct bytes name, uint32_t *id);
 
 /* Any thread, never blocks. OK: done() will be called. Else the hook was not taken: FULL (max_queue,
- * max_queue_bytes), BACKLOG_FULL, DLQ_FULL, PEN_FULL, DISK_FULL, UNAVAILABLE (a commit is undecided,
- * or hangs), DRAINING. */
+ * max_queue_bytes), SHARE_FULL, BACKLOG_FULL, DLQ_FULL, PEN_FULL, DISK_FULL, UNAVAILABLE (a commit is
+ * undecided, or hangs), DRAINING. */
 enum status store_commit(struct store *store, struct store_hook *hook);
 
 /* The gate for ingest that lanes holds: true makes store_commit say BACKLOG_FULL. Any thread. */
@@ -209,6 +213,20 @@ void store_set_mark(struct store *store, const struct store_mark *mark);
 /* All that are set. Between store_open and store_start. */
 enum status store_marks(struct store *store, void (*each)(void *ctx, const struct store_mark *mark),
                         void *ctx, struct error *err);
+
+/* How many hooks a second a tenant may send, as people set it at run time. It replaces what was set for that
+ * tenant; gone when `set` is false. Rides as changes do, copied. Any thread, never blocks. */
+enum { STORE_TENANT_MAX = 64 };
+struct store_limit {
+    char tenant[STORE_TENANT_MAX + 1];
+    bool set;
+    double rate;
+    int64_t burst;
+};
+void store_set_limit(struct store *store, const struct store_limit *limit);
+/* All that are set. Between store_open and store_start. */
+enum status store_limits(struct store *store, void (*each)(void *ctx, const struct store_limit *limit),
+                         void *ctx, struct error *err);
 
 /* A row that waits is in another lane from now on, where it is late, or in none; copied. Rides as changes do.
  */

@@ -140,6 +140,17 @@ void queue_take(struct queue *queue, struct list *out);
 /* The writer: until poked, or until that moment (monotonic; INT64_MAX: for ever). */
 void queue_sleep(struct queue *queue, int64_t until_us);
 
+/* ---- share.c: what of the queue each tenant has ----------------------------------------------------------
+ */
+
+void shares_open(struct store *store);
+void shares_close(struct store *store);
+/* Counts a hook of so many bytes that comes into a queue of `hooks` and `held` bytes, which has room for it;
+ * false, and nothing is counted, when its tenant has its share. Any thread. */
+bool share_take(struct store *store, struct store_hook *hook, size_t bytes, size_t hooks, size_t held);
+/* Nothing happens for a hook that was not counted. */
+void share_leave(struct store_hook *hook, size_t bytes);
+
 /* ---- change.c: outcomes ----------------------------------------------------------------------------------
  */
 
@@ -149,6 +160,7 @@ enum change_kind {
     CHANGE_OUTCOME,
     CHANGE_AUDIT,
     CHANGE_MARK,
+    CHANGE_LIMIT,
     CHANGE_MOVE,
     CHANGE_ERASE,
     CHANGE_FORGET,
@@ -247,11 +259,12 @@ struct scrub {
 int64_t scrub_due_us(const struct store *store);
 void scrub_turn(struct store *store);
 
-/* ---- mark.c, move.c --------------------------------------------------------------------------------------
+/* ---- mark.c, limit.c, move.c -----------------------------------------------------------------------------
  */
 
 /* Inside a transaction. */
 bool mark_write(sqlite3_stmt **sql, const struct list *node);
+bool limit_write(sqlite3_stmt **sql, const struct list *node);
 bool move_write(sqlite3_stmt **sql, const struct list *node);
 
 /* ---- replay.c --------------------------------------------------------------------------------------------
@@ -507,6 +520,8 @@ void remove_undone(struct store *store);
                     "sink = ?2 ORDER BY id DESC LIMIT -1 OFFSET ?3)")                                        \
     X(MARK, "INSERT OR REPLACE INTO marks(kind, sink, tenant, lane, since, until, cause, opens) "            \
             "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                                                        \
+    X(LIMIT, "INSERT OR REPLACE INTO limits(tenant, rate, burst) VALUES(?1, ?2, ?3)")                        \
+    X(LIMIT_DROP, "DELETE FROM limits WHERE tenant = ?1")                                                    \
     X(UNMARK, "DELETE FROM marks WHERE kind = ?1 AND sink = ?2 AND tenant = ?3 AND lane = ?4")               \
     X(PEN_PUT, "INSERT INTO pen(hook, received_at, tenant, source, size, reason, head, body) "               \
                "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                                                     \
@@ -619,6 +634,7 @@ struct store {
     struct uuid epoch;
     struct names names;
     struct queue queue;
+    struct share *shares;
     struct changes changes;
     struct blocks blocks;
     struct writer writer;

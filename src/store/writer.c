@@ -28,9 +28,11 @@ size_t store_hook_bytes(const struct store_hook *hook)
     return bytes;
 }
 
-static void leave_queue(struct store *store, const struct store_hook *hook)
+static void leave_queue(struct store *store, struct store_hook *hook)
 {
-    atomic_fetch_sub(&store->queue.bytes, store_hook_bytes(hook));
+    size_t bytes = store_hook_bytes(hook);
+    share_leave(hook, bytes);
+    atomic_fetch_sub(&store->queue.bytes, bytes);
     atomic_fetch_sub(&store->queue.hooks, 1);
 }
 

@@ -9,6 +9,7 @@
 #define STATUS_LIST(X)                                                                                       \
     X(OK, "done")                                                                                            \
     X(FULL, "a bound was reached; try later")                                                                \
+    X(SHARE_FULL, "the tenant has its share of the queue")                                                   \
     X(BACKLOG_FULL, "too much is waiting to be delivered")                                                   \
     X(DLQ_FULL, "the source has as many dead letters as it may have")                                        \
     X(PEN_FULL, "the source has as much in quarantine as it may have")                                       \

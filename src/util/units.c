@@ -27,6 +27,27 @@ bool units_parse_u63(struct bytes text, int64_t *n)
     return true;
 }
 
+bool units_parse_decimal(struct bytes text, double *n)
+{
+    enum { DIGITS_MAX = 15 }; /* all of them count in a double */
+    int64_t digits = 0;
+    double divisor = 1;
+    const char *point = text.len ? memchr(text.at, '.', text.len) : NULL;
+    if (text.len > DIGITS_MAX + 1 || (point && (point == text.at || point == text.at + text.len - 1)))
+        return false;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.at[i];
+        if (text.at + i == point)
+            continue;
+        if (c < '0' || c > '9')
+            return false;
+        digits = digits * 10 + (c - '0');
+        divisor *= point && text.at + i > point ? 10 : 1;
+    }
+    *n = (double)digits / divisor;
+    return text.len > 0;
+}
+
 static bool parse(struct bytes text, const struct unit *units, int64_t *out)
 {
     size_t digits = 0;

@@ -21,8 +21,11 @@ static void what_the_store_says_is_capacity_never_a_bad_hook(void **state)
         enum status status;
         const char *code;
     } rows[] = {
-        {STATUS_FULL, "overload"},       {STATUS_BACKLOG_FULL, "backlog_full"},
-        {STATUS_DISK_FULL, "disk_full"}, {STATUS_UNAVAILABLE, "store_unavailable"},
+        {STATUS_FULL, "overload"},
+        {STATUS_SHARE_FULL, "tenant_overload"},
+        {STATUS_BACKLOG_FULL, "backlog_full"},
+        {STATUS_DISK_FULL, "disk_full"},
+        {STATUS_UNAVAILABLE, "store_unavailable"},
         {STATUS_DRAINING, "draining"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -46,6 +49,8 @@ static void a_body_names_the_refusal_and_its_detail(void **state)
     assert_body(REFUSE_VERIFICATION_FAILED,
                 &(struct refusal_detail){.name = "reason", .value = BYTES("missing_signature")},
                 "{\"error\":\"verification_failed\",\"reason\":\"missing_signature\"}");
+    assert_body(REFUSE_RATE_LIMITED, &(struct refusal_detail){.retry_after_s = 7},
+                "{\"error\":\"rate_limited\"}");
 }
 
 static void request_data_is_shown_as_plain_text(void **state)

@@ -85,6 +85,26 @@ static void whole_numbers(void **state)
     assert_false(units_parse_u63(BYTES("1\0"), &n));
 }
 
+static void decimals(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double n;
+    } good[] = {{"0", 0},  {"50", 50}, {"0.5", 0.5}, {"12.250", 12.25}, {"1000000.001", 1000000.001},
+                {"007", 7}};
+    static const char *const bad[] = {"",    ".",  "5.", ".5",  "1.2.3", "-1",  "+1",
+                                      "1e3", " 1", "1 ", "nan", "inf",   "0x1", "12345678901234567"};
+    double n;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_true(units_parse_decimal(bytes_str(good[i].text), &n));
+        assert_true(n == good[i].n);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (units_parse_decimal(bytes_str(bad[i]), &n))
+            fail_msg("took \"%s\"", bad[i]);
+}
+
 static void for_people(void **state)
 {
     (void)state;
@@ -114,10 +134,8 @@ static void for_people(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(durations),
-        cmocka_unit_test(sizes),
-        cmocka_unit_test(whole_numbers),
-        cmocka_unit_test(for_people),
+        cmocka_unit_test(durations), cmocka_unit_test(sizes),      cmocka_unit_test(whole_numbers),
+        cmocka_unit_test(decimals),  cmocka_unit_test(for_people),
     };
     return cmocka_run_group_tests_name("util: units", tests, NULL, NULL);
 }
