@@ -8,6 +8,12 @@ return {
   data_dir = "/var/lib/lanegate",
   http = { listen = "0.0.0.0:4000", routing = "tenant_path" },
 
+  -- Hooks a second; a customer's own is changed at run time by PUT /v1/tenants/{tenant}/rate-limit.
+  rate_limits = {
+    default = { rate = 50, burst = 500 },
+    tenants = { acme = { rate = 500, burst = 5000 } },
+  },
+
   sources = {
     events = {
       -- Signed with one secret, so that a tenant's name in the URL can be believed.

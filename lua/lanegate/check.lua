@@ -105,7 +105,7 @@ local A_LIMIT = "a limit such as { rate = 50, burst = 200 }"
 types.limit = { expects = function(row) return row.off and A_LIMIT .. ", or false" or A_LIMIT end,
   read = function(check, value, row, place)
     if row.off and value == false then return false end
-    if type(value) ~= "table" then return check.faults:must(place, types.expects(row), value) or nil end
+    if type(value) ~= "table" or #value > 0 then return check.faults:must(place, types.expects(row), value) or nil end
     local out = check:section(value, row.rows, place)
     if not out or not out.rate then return nil end
     out.burst = out.burst or math.max(1, math.ceil(out.rate))

@@ -19,6 +19,8 @@
     X(STORE_COMMIT_BATCH, HISTOGRAM, "store_commit_batch_size", "", "Hooks in one commit")                   \
     X(STORE_COMMIT_FAILURES, COUNTER, "store_commit_failures_total", "",                                     \
       "Commits that failed at the log or the sync")                                                          \
+    X(STORE_QUEUE_HOOKS, GAUGE, "store_queue_hooks", "", "Hooks waiting for their commit")                   \
+    X(STORE_QUEUE_BYTES, GAUGE, "store_queue_bytes", "", "Their bytes")                                      \
     X(STORE_DISK_BYTES, GAUGE, "store_disk_bytes", "", "Size of the store's files")                          \
     X(DISK_FREE_BYTES, GAUGE, "disk_free_bytes", "", "Free space where the store is")                        \
     X(DISPATCH_DELIVERIES, COUNTER, "dispatch_deliveries_total", "source,sink,result",                       \

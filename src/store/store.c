@@ -82,6 +82,8 @@ static void collect(void *ctx)
     store_pen_sums(store, collect_pen, store);
     gauge_set(store->keys_gauge, (double)atomic_load(&store->claims.keys));
     gauge_set(store->disk_gauge, (double)atomic_load(&store->disk_bytes));
+    gauge_set(store->queue_gauge, (double)atomic_load(&store->queue.hooks));
+    gauge_set(store->queue_bytes_gauge, (double)atomic_load(&store->queue.bytes));
     gauge_set(store->free_gauge, (double)atomic_load(&store->free_bytes));
 }
 
@@ -95,6 +97,8 @@ static void open_metrics(struct store *store)
     store->commit_failures = metrics_series3(metrics, METRIC_STORE_COMMIT_FAILURES, NULL, NULL, NULL);
     store->disk_gauge = metrics_series3(metrics, METRIC_STORE_DISK_BYTES, NULL, NULL, NULL);
     store->keys_gauge = metrics_series3(metrics, METRIC_DEDUPE_KEYS, NULL, NULL, NULL);
+    store->queue_gauge = metrics_series3(metrics, METRIC_STORE_QUEUE_HOOKS, NULL, NULL, NULL);
+    store->queue_bytes_gauge = metrics_series3(metrics, METRIC_STORE_QUEUE_BYTES, NULL, NULL, NULL);
     store->free_gauge = metrics_series3(metrics, METRIC_DISK_FREE_BYTES, NULL, NULL, NULL);
     metrics_on_scrape(metrics, collect, store);
 }

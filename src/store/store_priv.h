@@ -653,8 +653,8 @@ struct store {
     atomic_uint_least64_t next_seq, hooks, dead;
     atomic_int_least64_t disk_bytes, free_bytes, log_bytes;
 
-    struct series *commit_duration, *commit_batch, *commit_failures, *disk_gauge, *free_gauge,
-        *keys_gauge; /* or NULL */
+    struct series *commit_duration, *commit_batch, *commit_failures, *disk_gauge, *free_gauge, *queue_gauge,
+        *queue_bytes_gauge, *keys_gauge; /* or NULL */
 };
 
 /* Bytes that a waiting hook counts for. */

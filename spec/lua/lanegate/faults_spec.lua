@@ -61,12 +61,11 @@ end)
 
 describe("a key of a later version", function()
   says("is refused by its name", [[return {
-      scripts = {}, rate_limits = {},
+      scripts = {},
       sources = { shop = {
         verify = { type = 'stripe', secret = 'x' },
         sinks = { { type = 'log' }, { type = 'google_pubsub' } } } },
       store = { type = 'none' } }]], {
-    "2: rate_limits: is not built yet in this version",
     '5: sources.shop.sinks.google_pubsub.type: "google_pubsub" is not built yet in this version',
     '6: store.type: "none" is not built yet in this version',
   })
@@ -74,6 +73,33 @@ describe("a key of a later version", function()
     "return { store = { type = 'none' },\nsources = { shop = { sinks = { { type = 'log', ordered = true } } } } }",
     { '1: store.type: "none" is not built yet in this version',
       '1: store.type: "none" keeps no lanes: an ordered sink needs a store' })
+end)
+
+describe("a rate limit", function()
+  says("has a rate and a burst", [[return { rate_limits = {
+      default = 50,
+      tenants = { acme = { burst = 5 }, ["a b"] = { rate = 1 } },
+      sources = { shop = { rate = 0, burst = 1.5 }, shp = { rate = 1 } },
+      address = { 50, 100 },
+      failed_signatures = true,
+      adress = false },
+    ]] .. SOURCES .. " }", {
+    "2: rate_limits.default: must be a limit such as { rate = 50, burst = 200 }, got 50",
+    '3: rate_limits.tenants["a b"]: must be a name of 1 to 64 letters, digits, _ and -',
+    "3: rate_limits.tenants.acme.rate: must be a number from 0.001 to 1000000, got nothing",
+    "4: rate_limits.sources.shop.rate: must be a number from 0.001 to 1000000, got 0",
+    "4: rate_limits.sources.shop.burst: must be a whole number from 1 to 1000000, got 1.5",
+    '4: rate_limits.sources.shp: is no source of this file (did you mean "shop"?)',
+    "5: rate_limits.address: must be a limit such as { rate = 50, burst = 200 }, got a list",
+    "6: rate_limits.failed_signatures: must be a limit such as { rate = 50, burst = 200 }, or false, got true",
+    '7: rate_limits.adress: is not an option here (did you mean "address"?)',
+  })
+  says("is a table of them by name", "return { rate_limits = { tenants = 5, sources = 'shop' }, " .. SOURCES .. " }", {
+    "1: rate_limits.tenants: must be a table of limits by name, got 5",
+    '1: rate_limits.sources: must be a table of limits by name, got "shop"',
+  })
+  says("is false in one place alone", "return { rate_limits = { address = false }, " .. SOURCES .. " }",
+    { "1: rate_limits.address: must be a limit such as { rate = 50, burst = 200 }, got false" })
 end)
 
 describe("dedupe", function()

@@ -30,6 +30,7 @@ describe("defaults", function()
       store = { type = "sqlite", max_batch = 1024, max_batch_bytes = 8388608, max_queue = 10000, max_queue_bytes = 268435456,
         commit_timeout_ms = 15000, retention_ms = 604800000, min_free_bytes = 1073741824,
         max_dedupe_keys = 20000000 },
+      rate_limits = { tenants = {}, sources = {}, failed_signatures = { rate = 20, burst = 200 } },
       quarantine = { burst = 100, rate = 20, max_bytes = 1073741824, retention_ms = 604800000 },
       dispatch = { concurrency = 4096, sink_concurrency = 32, max_inflight_bytes = 134217728, max_pending_bytes = 2147483648,
         attempt_timeout_ms = 30000, breaker = { failures = 10, open_ms = 5000, max_open_ms = 60000 } },

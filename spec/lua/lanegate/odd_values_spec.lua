@@ -17,6 +17,8 @@ local function full()
     dispatch = { concurrency = 1, sink_concurrency = 1, max_inflight_bytes = "1MiB", max_pending_bytes = "1MiB",
       attempt_timeout_ms = "30s", retry = retry, breaker = { failures = 1, open_ms = 1, max_open_ms = 1 } },
     ordering = { max_body_bytes = 1 },
+    rate_limits = { default = { rate = 0.5, burst = 1 }, tenants = { acme = { rate = 1 } }, sources = { shop = { rate = 1 } },
+      address = { rate = 1 }, failed_signatures = false },
     egress = { allow_private = { "10.0.0.0/8" }, allow_http = true },
     sources = { shop = { tenant = "acme", verify = { type = "standard_webhooks", secret = { "whsec_AAAA" }, tolerance_ms = 1000 },
       store_headers = { "x-a", "x" },

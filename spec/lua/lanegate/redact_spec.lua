@@ -43,6 +43,11 @@ describe("redaction", function()
     assert.is_false(redact.run({ egress = { allow_http = false } }).egress.allow_http)
   end)
 
+  it("shows limits", function()
+    local limits = { tenants = { acme = { rate = 1, burst = 2 } }, sources = {}, failed_signatures = false }
+    assert.same(limits, redact.run({ rate_limits = limits }).rate_limits)
+  end)
+
   it("hides an option that nobody marked", function()
     table.insert(schema.sink, { name = "novel", type = "text" })
     local shown = sink({ novel = "hush" })
