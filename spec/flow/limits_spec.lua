@@ -209,9 +209,10 @@ describe("hooks a second", function()
   end)
 
   it("of the quarantine stay over a reload too", function()
-    start("", { shop = VERIFY .. [[on_verify_failure = "quarantine",]], top = "quarantine = { burst = 40, rate = 1 }," })
+    local top = "quarantine = { burst = 40, rate = 1 },"
+    start("", { shop = VERIFY .. [[on_verify_failure = "quarantine",]], top = top })
     for _ = 1, 40 do expect(202, "acme/shop", "192.0.2.1") end
-    reload("", { shop = VERIFY .. [[on_verify_failure = "quarantine", respond = 200,]], top = "quarantine = { burst = 40, rate = 1 }," })
+    reload("", { shop = VERIFY .. [[on_verify_failure = "quarantine", respond = 200,]], top = top })
     local refused = 0
     for _ = 1, 40 do refused = refused + (post("acme/shop", "192.0.2.1").status == 429 and 1 or 0) end
     assert.is_true(refused >= 20) -- a few come back as the seconds go
@@ -242,9 +243,11 @@ describe("hooks a second", function()
       assert.equal(0, by "failed_signatures")
     end)
 
-    it("are not counted where whatever fails is taken, nor where that is said", function()
-      start(LIMITS, { shop = VERIFY .. [[on_verify_failure = "accept_flag",]], news = VERIFY })
+    it("are not counted where what failed is kept, nor where that is said", function()
+      start(LIMITS, { shop = VERIFY .. [[on_verify_failure = "accept_flag",]],
+        news = VERIFY .. [[on_verify_failure = "quarantine",]] })
       for _ = 1, 9 do expect(201, "acme/shop", "192.0.2.1") end
+      for _ = 1, 9 do expect(202, "acme/news", "192.0.2.1") end
       reload("failed_signatures = false", { news = VERIFY })
       for _ = 1, 9 do expect(401, "acme/news", "192.0.2.1") end
     end)

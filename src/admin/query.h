@@ -49,7 +49,7 @@ enum {
     QUERY_MAX_LAG = 1LL << 31,
     QUERY_REPLAY_STATE = 1LL << 32, /* "state" of a replay */
     QUERY_REPLAYS_CURSOR = 1LL << 33,
-    QUERY_FROM = 1LL << 35, /* where the hooks of a replay are */
+    QUERY_FROM = 1LL << 35,       /* where the hooks of a replay are */
     QUERY_LIMIT_RATE = 1LL << 36, /* "rate" of a limit */
     QUERY_BURST = 1LL << 37,
 };

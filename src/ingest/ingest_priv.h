@@ -129,7 +129,8 @@ void hook_keep_stored(struct envelope *envelope, const struct ingest_source *sou
  * envelope's arena. What is missing or left out is counted. */
 void hook_resolve(const struct entry *entry, struct store_hook *hook);
 
-/* limit.c. Do failures of this source count? Not where whatever failed is taken, or nothing is verified. */
+/* limit.c. Do failures of this source count? Only where they are refused: a quarantine has a rate of its own.
+ */
 bool limit_counts_failures(const struct ingest_source *source);
 /* Whose failures count; without a limit when they don't. */
 struct limits_sender limit_sender(const struct route *route, const struct caller *caller);

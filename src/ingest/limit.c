@@ -16,7 +16,7 @@ static const struct ingest_rules *rules_of(const struct route *route)
 
 bool limit_counts_failures(const struct ingest_source *source)
 {
-    return source->on_failure != INGEST_ACCEPT_FLAG && source->verifier &&
+    return source->on_failure == INGEST_REJECT && source->verifier &&
            strcmp(verifier_type(source->verifier), "none") != 0;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "util/check.h"
+#include "util/clock.h"
 #include "util/jsonw.h"
 
 /* ---- in ---- */
