@@ -418,8 +418,8 @@ schema.rows = {
       doc = "Hooks whose verification fails, of one client address at one source. Beyond it the address is refused there before "
         .. "anything is verified, unless a good signature came from it within a day. `false`: no limit. Only where "
         .. "`on_verify_failure` is `reject`: what is to be kept is not limited so; see `quarantine`." },
-  }, doc = "Each limit is `{ rate = 50, burst = 200 }`, 50 a second (0.001 to 1000000, less than one is fine) "
-    .. "and 200 at once (1 to 1000000; not said, a second's worth). A hook beyond one of them is answered 429 `rate_limited` with "
+  }, doc = "Each limit is `{ rate = 50, burst = 200 }`: 50 hooks a second (0.001 to 1000000, less than one is fine) and 200 at "
+    .. "once (1 to 1000000; not said, a second's worth). A hook beyond one of them is answered 429 `rate_limited` with "
     .. "Retry-After, and nothing is stored. Charged is what is taken: each hook whose signature is good (or flagged) once at its "
     .. "tenant, its source and its address, or, when one of them refuses, at none. A provider's duplicate is a hook; what goes "
     .. "into quarantine is not, and has a limit of its own." },
