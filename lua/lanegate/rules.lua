@@ -316,18 +316,40 @@ local function is_any(groups)
   return true
 end
 
--- The API and the providers' port can't be one address, nor can one of them be part of the other's "all addresses".
-local function apart(check, whole, place)
-  local listen_at = member_of(whole.admin, "listen")
-  local admin_groups, admin_port = address.listen(listen_at or "")
+local function is_v4(groups)
+  for i = 1, 5 do
+    if groups[i] ~= 0 then return false end
+  end
+  return groups[6] == 0xffff
+end
+
+-- Two sockets can't listen on one address, nor one of them on a part of the other's "all addresses".
+local function clash(listen, other)
+  local groups, port = address.listen(listen or "")
+  local other_groups, other_port = address.listen(other or "")
+  if not groups or not other_groups or port == 0 or port ~= other_port then return false end
+  return table.concat(groups, ":") == table.concat(other_groups, ":")
+    or is_v4(groups) == is_v4(other_groups) and (is_any(groups) or is_any(other_groups))
+end
+
+local function listens_apart(check, whole, place)
   local listens = whole.http and whole.http.listen
-  if not admin_groups or admin_port == 0 or type(listens) ~= "table" then return end
+  if type(listens) ~= "table" then return end
+  local at = report.member(report.member(place, "http"), "listen")
+  for i = 2, #listens do
+    for k = 1, i - 1 do
+      if clash(listens[i], listens[k]) then
+        check.faults:add(report.member(at, i), ('"%s" is taken by "%s" of the same list: must be another port')
+          :format(listens[i], listens[k]))
+        break
+      end
+    end
+  end
+  local admin_listen = member_of(whole.admin, "listen")
   for _, listen in ipairs(listens) do
-    local groups, port = address.listen(listen)
-    if groups and port == admin_port
-      and (is_any(groups) or is_any(admin_groups) or table.concat(groups, ":") == table.concat(admin_groups, ":")) then
+    if clash(admin_listen, listen) then
       check.faults:add(report.member(report.member(place, "admin"), "listen"),
-        ('"%s" is taken by http.listen ("%s"): must be another port'):format(listen_at, listen))
+        ('"%s" is taken by http.listen ("%s"): must be another port'):format(admin_listen, listen))
     end
   end
 end
@@ -439,7 +461,7 @@ function rules.whole(check, given, whole, place)
   admin(check, whole, place)
   front_tls(check, given, whole, place)
   client_certificates(check, whole, place)
-  apart(check, whole, place)
+  listens_apart(check, whole, place)
   at_most(check, whole, place, { "http", "max_body_bytes" }, { "http", "max_buffered_bytes" })
   at_most(check, whole, place, { "http", "max_body_bytes" }, { "store", "max_queue_bytes" })
   local breaker = whole.dispatch and whole.dispatch.breaker

@@ -94,6 +94,26 @@ return {
     end
   end)
 
+  it("is not let begin where check can see that no data directory will be", function()
+    local dir = process.temp_dir()
+    finally(function() process.remove(dir) end)
+    process.write_file(dir .. "/file", "")
+    local function check(data_dir)
+      process.write_file(dir .. "/config.lua", ('return { data_dir = "%s", sources = { a = { sinks = { { type = "log" } } } } }')
+        :format(data_dir))
+      local code, _, err = process.run { process.binary(), "check", "--config", dir .. "/config.lua" }
+      return code, err
+    end
+    for path, why in pairs { ["nowhere/data"] = "the one around it must be there", file = "is there, and is not one",
+                             ["file/data"] = "the one around it must be there" } do
+      local code, err = check(path)
+      assert.equal(78, code)
+      assert.truthy(err:find("data_dir: must be a folder", 1, true) and err:find(why, 1, true), err)
+    end
+    assert.equal(0, (check "data"))
+    assert.equal(0, (check "."))
+  end)
+
   it("says which address is taken", function()
     gate = gateway.start { config = configs.demo { sinks = log_sink } }
     local dir = process.temp_dir()

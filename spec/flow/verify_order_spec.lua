@@ -123,4 +123,24 @@ describe("verify-order --against", function()
       "http://" .. gate.admin }
     assert.same({ 69, "" }, { code, out })
   end)
+
+  it("does not read for ever what is no log", function()
+    local code, out, err = process.run { process.binary(), "verify-order", "/dev/zero" }
+    assert.same({ 1, "" }, { code, out })
+    assert.truthy(err:find("a line has more than 1 MiB", 1, true), err)
+  end)
+
+  it("leaves out half a line at the end, and needs no line feed behind the last one", function()
+    start()
+    post(10, 2)
+    gate:wait_idle()
+    local whole = process.read_file(sink.log_path)
+    local cut = sink.dir .. "/cut"
+    process.write_file(cut, whole .. whole:match("^[^\n]*"):sub(1, -10))
+    local code, said = verify(cut)
+    assert.same({ 0, 10 }, { code, said.against.delivered })
+    process.write_file(cut, (whole:gsub("\n$", ""))) -- without its last line feed: whole all the same
+    code, said = verify(cut)
+    assert.same({ 0, 10 }, { code, said.against.delivered })
+  end)
 end)

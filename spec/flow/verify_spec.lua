@@ -114,6 +114,13 @@ describe("lanegate verify", function()
     assert.same({ "other_scheme" }, causes(found))
   end)
 
+  it("does not read for ever what has no end", function()
+    local code, out, err = process.run { process.binary(), "verify", "--config", dir .. "/config.lua", "--source", "github",
+      "/dev/zero" }
+    assert.same({ 2, "" }, { code, out })
+    assert.truthy(err:find("can't read /dev/zero: it is larger than 64 MiB", 1, true), err)
+  end)
+
   it("asks for what it needs", function()
     local code, _, err = process.run { process.binary(), "verify", "--config", dir .. "/config.lua", "--source", "nobody", "-" }
     assert.equal(2, code)

@@ -1,10 +1,15 @@
 /* lanegate check: would serve take this file? */
+#include <errno.h>
+#include <libgen.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 
 #include "cli/args.h"
 #include "cli/check_keys.h"
 #include "config/config.h"
 #include "util/jsonw.h"
+#include "util/mem.h"
 
 /* The faults as a JSON array of lines. */
 static void print_json(bool ok, const char *path, struct bytes faults)
@@ -26,6 +31,24 @@ static void print_json(bool ok, const char *path, struct bytes faults)
     jsonw_end_object(&w);
     printf("%s\n", text.at);
     buf_free(&text);
+}
+
+/* What anybody can see of it. Whether the user of the service may write there is not known here: `check` is
+ * often run by somebody else. */
+static void check_data_dir(const struct config *config, struct buf *faults)
+{
+    struct stat facts;
+    const char *fault = NULL;
+    char *copy = mem_format("%s", config->data_dir);
+    const char *parent = dirname(copy);
+    if (stat(config->data_dir, &facts) == 0)
+        fault = S_ISDIR(facts.st_mode) ? NULL : "is there, and is not one";
+    else if (errno == ENOTDIR || (errno == ENOENT && stat(parent, &facts) != 0 && errno == ENOENT))
+        fault = "the one around it must be there";
+    if (fault)
+        buf_putf(faults, "%s: data_dir: must be a folder, or the name of one to be made, got \"%s\": %s\n",
+                 config->path, config->data_dir, fault);
+    free(copy);
 }
 
 static int run(int argc, char **argv)
@@ -51,6 +74,8 @@ static int run(int argc, char **argv)
     struct buf faults = {0};
     enum status status = config_load(path, offline ? CONFIG_OFFLINE : CONFIG_SERVE, &config, &faults);
     size_t tried = 0;
+    if (status == STATUS_OK && !offline)
+        check_data_dir(config, &faults);
     if (status == STATUS_OK && !offline)
         tried =
             check_keys(&verb_check, &(struct client_where){.admin = admin, .config = path}, config, &faults);

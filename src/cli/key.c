@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/hook_fetch.h"
+#include "cli/input.h"
 #include "cli/key_gate.h"
 #include "cli/key_history.h"
 #include "cli/key_subject.h"
@@ -15,34 +16,21 @@
 
 /* ---- the hook ---- */
 
-static int read_stream(FILE *file, const char *name, struct buf *out)
-{
-    char chunk[65536];
-    size_t n;
-    while ((n = fread(chunk, 1, sizeof chunk, file)) > 0)
-        buf_put(out, chunk, n);
-    if (!ferror(file) && !out->overflow)
-        return CLI_OK;
-    fprintf(stderr, "lanegate key: can't read %s: %s\n", name,
-            out->overflow ? "it is too large" : strerror(errno));
-    return CLI_FAILED;
-}
-
 /* A raw request, in a file or ("-") on the standard input. */
 static int hook_of_file(const char *path, const char *source, struct envelope **out)
 {
-    bool piped = strcmp(path, "-") == 0;
-    FILE *file = piped ? stdin : fopen(path, "rb");
-    if (!file)
-        return cli_usage(&verb_key, "can't read %s: %s (a hook is a file with a raw request, an id, or -)",
-                         path, strerror(errno));
     struct buf raw = {0};
     struct error err;
-    int code = read_stream(file, piped ? "the standard input" : path, &raw);
-    if (!piped)
-        fclose(file);
-    if (code == CLI_OK && envelope_from_raw(buf_bytes(&raw), out, &err) != STATUS_OK) {
-        fprintf(stderr, "lanegate key: %s: %s\n", piped ? "the standard input" : path, err.text);
+    int code = CLI_OK;
+    enum status status = input_read(path, INPUT_REQUEST_MAX, &raw, &err);
+    if (status == STATUS_NOT_FOUND) {
+        code = cli_usage(&verb_key, "%s (a hook is a file with a raw request, an id, or -)", err.text);
+    } else if (status != STATUS_OK) {
+        fprintf(stderr, "lanegate key: %s\n", err.text);
+        code = CLI_FAILED;
+    } else if (envelope_from_raw(buf_bytes(&raw), out, &err) != STATUS_OK) {
+        fprintf(stderr, "lanegate key: %s: %s\n", strcmp(path, "-") == 0 ? "the standard input" : path,
+                err.text);
         code = CLI_FAILED;
     }
     buf_free(&raw);

@@ -1,19 +1,17 @@
 /* lanegate verify: why does my signature fail? Judges a captured request with the very check that ingest
  * runs, and tells what it compared. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/args.h"
 #include "cli/config_file.h"
+#include "cli/input.h"
 #include "cli/show.h"
 #include "envelope/raw.h"
 #include "util/clock.h"
 #include "util/jsonw.h"
 #include "util/units.h"
-
-enum { FILE_MAX = 64 << 20 };
 
 /* Everything that is told, for people and as JSON. */
 struct findings {
@@ -190,32 +188,14 @@ static void print_json(const struct findings *found)
 
 /* -- the verb ------------------------------------------------------------------------------------------- */
 
-static bool read_file(const char *path, struct buf *out)
-{
-    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
-    if (!file) {
-        fprintf(stderr, "lanegate verify: can't read %s: %s\n", path, strerror(errno));
-        return false;
-    }
-    char part[65536];
-    out->max = FILE_MAX;
-    for (size_t n; (n = fread(part, 1, sizeof part, file)) > 0;)
-        buf_put(out, part, n);
-    bool good = !ferror(file) && !out->overflow;
-    if (!good)
-        fprintf(stderr, "lanegate verify: can't read %s: %s\n", path,
-                out->overflow ? "it is larger than 64 MiB" : strerror(errno));
-    if (file != stdin)
-        fclose(file);
-    return good;
-}
-
 static struct envelope *read_request(const char *path)
 {
     struct buf raw = {0};
     struct envelope *envelope = NULL;
     struct error err;
-    if (read_file(path, &raw) && envelope_from_raw(buf_bytes(&raw), &envelope, &err) != STATUS_OK)
+    if (input_read(path, INPUT_REQUEST_MAX, &raw, &err) != STATUS_OK)
+        fprintf(stderr, "lanegate verify: %s\n", err.text);
+    else if (envelope_from_raw(buf_bytes(&raw), &envelope, &err) != STATUS_OK)
         fprintf(stderr, "lanegate verify: %s: %s\n", path, err.text);
     buf_free(&raw);
     return envelope;

@@ -122,39 +122,58 @@ static void print_against(const struct order_against_report *r)
 /* -- reading the log
  * --------------------------------------------------------------------------------------------- */
 
-/* Up to where the file ends by now. Half a line at its end is left for the next time, when its receiver has
- * written the rest; at the last time it is one of a receiver that was killed: that delivery had no answer. */
-static bool read_lines(FILE *file, struct order_check *check, bool last)
+enum { LINE_MAX_BYTES = 1 << 20 }; /* far more than a delivery needs: beyond it this is no log of ours */
+
+struct log {
+    FILE *file;
+    struct buf half; /* a line whose end is not read yet */
+};
+
+static void take_part(struct log *log, struct order_check *check, struct bytes part)
 {
-    char *line = NULL;
-    size_t size = 0;
-    ssize_t len;
-    clearerr(file);
-    while ((len = getline(&line, &size, file)) >= 0) {
-        if (line[len - 1] == '\n')
-            len--;
-        else if (!last && fseeko(file, -len, SEEK_CUR) == 0)
-            break;
-        else if (line[len - 1] != '}')
-            break;
-        order_check_line(check, bytes_of(line, (size_t)len));
+    const char *end;
+    while (!log->half.overflow && (end = memchr(part.at, '\n', part.len))) {
+        size_t len = (size_t)(end - part.at);
+        struct bytes line = bytes_of(part.at, len);
+        if (log->half.len) {
+            buf_put(&log->half, part.at, len);
+            line = buf_bytes(&log->half);
+        }
+        order_check_line(check, line);
+        buf_clear(&log->half);
+        part = bytes_of(end + 1, part.len - len - 1);
     }
-    free(line);
-    return !ferror(file);
+    buf_put(&log->half, part.at, part.len);
+}
+
+/* Up to where the file ends by now. Half a line at its end is kept for the next time, when its receiver has
+ * written the rest; at the last time it is one of a receiver that was killed: that delivery had no answer. */
+static bool read_lines(struct log *log, struct order_check *check, bool last)
+{
+    char part[65536];
+    clearerr(log->file);
+    for (size_t n; !log->half.overflow && (n = fread(part, 1, sizeof part, log->file)) > 0;)
+        take_part(log, check, bytes_of(part, n));
+    if (last && log->half.len && log->half.at[log->half.len - 1] == '}')
+        order_check_line(check, buf_bytes(&log->half));
+    return !ferror(log->file) && !log->half.overflow;
 }
 
 /* The log, the gateway's hooks, and what the log got meanwhile. */
-static int compare(FILE *file, const char *path, struct order_check *check, struct order_against *against)
+static int compare(struct log *log, const char *path, struct order_check *check,
+                   struct order_against *against)
 {
-    bool good = read_lines(file, check, !against);
+    bool good = read_lines(log, check, !against);
     if (good && against) {
         int code = order_against_ask(against);
         if (code != CLI_OK)
             return code;
-        good = read_lines(file, check, true);
+        good = read_lines(log, check, true);
     }
     if (!good)
-        fprintf(stderr, "lanegate verify-order: can't read %s to its end\n", path);
+        fprintf(stderr, "lanegate verify-order: can't read %s to its end%s\n", path,
+                log->half.overflow ? ": a line has more than 1 MiB, so it is no log of lanegate receive"
+                                   : "");
     return good ? CLI_OK : CLI_FAILED;
 }
 
@@ -171,7 +190,9 @@ static int verify(const char *path, struct order_against *against, bool json)
     struct order_check *check = order_check_new();
     if (against)
         order_check_tell(check, order_against_taken(against));
-    int code = compare(file, path, check, against);
+    struct log log = {.file = file, .half.max = LINE_MAX_BYTES};
+    int code = compare(&log, path, check, against);
+    buf_free(&log.half);
     if (file != stdin)
         fclose(file);
 

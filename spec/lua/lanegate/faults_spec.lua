@@ -163,6 +163,14 @@ describe("a value", function()
     '7: sources.three.sinks: must be a list of sinks, at least one, got "x"',
     "7: sources.two.sinks: must be a list of sinks, at least one, got an empty table",
   })
+  says("is an address to listen on that another one has", [[return {
+      http = { listen = { "127.0.0.1:4000", "[::]:4000", "0.0.0.0:4000", "0.0.0.0:0", "0.0.0.0:0", "[::1]:4000" } },
+      admin = { listen = "127.0.0.1:4000" }, ]] .. SOURCES .. " }", {
+    '2: http.listen[3]: "0.0.0.0:4000" is taken by "127.0.0.1:4000" of the same list: must be another port',
+    '2: http.listen[6]: "[::1]:4000" is taken by "[::]:4000" of the same list: must be another port',
+    '3: admin.listen: "127.0.0.1:4000" is taken by http.listen ("127.0.0.1:4000"): must be another port',
+    '3: admin.listen: "127.0.0.1:4000" is taken by http.listen ("0.0.0.0:4000"): must be another port',
+  })
   says("is a list of addresses without any, or with too many", [[return {
       http = { trusted_proxies = " \n" },
       addresses = { allow = ("192.0.2.1 "):rep(4097), deny = { one = "192.0.2.1" } }, ]] .. SOURCES .. " }", {
