@@ -116,6 +116,7 @@ void delete_hook(struct ask *ask);
 void get_dead(struct ask *ask);
 void post_dead_replay(struct ask *ask);
 void post_dead_discard(struct ask *ask);
+void get_store(struct ask *ask);
 void get_audit(struct ask *ask);
 void get_events(struct ask *ask);
 void post_key_test(struct ask *ask);

@@ -43,6 +43,7 @@ static const struct route routes[] = {
     {"GET", "/metrics",                 READ,    0,             get_metrics},
     {"GET", "/v1/config",               READ,    0,             get_config},
     {"POST", "/v1/reload",              CONFIG,  QUERY_REASON,  post_reload},
+    {"GET", "/v1/store",                READ,    0,             get_store},
     {"GET", "/v1/sinks",                READ,    0,             get_sinks},
     {"GET", "/v1/lanes",                READ,    LANES_FILTERS, get_lanes},
     {"GET", "/v1/lanes/{tenant}/{lane}", READ,   0,             get_lane},

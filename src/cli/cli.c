@@ -24,6 +24,7 @@ static const struct cli_verb *const verbs[] = {
     &verb_dlq,
     &verb_replay,
     &verb_quarantine,
+    &verb_store,
     &verb_key,
     &verb_spec,
     &verb_tail,

@@ -20,7 +20,7 @@ struct cli_verb {
 
 extern const struct cli_verb verb_serve, verb_init, verb_check, verb_config, verb_reload, verb_verify,
     verb_sinks, verb_lanes, verb_hooks, verb_dlq, verb_replay, verb_quarantine, verb_key, verb_spec,
-    verb_tail, verb_receive, verb_verify_order, verb_version;
+    verb_store, verb_tail, verb_receive, verb_verify_order, verb_version;
 
 /* From main: finds the verb and runs it. */
 int cli_main(int argc, char **argv);

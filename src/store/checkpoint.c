@@ -51,6 +51,8 @@ static void copy(struct checkpointer *log, sqlite3 *handle)
     pthread_mutex_lock(&log->lock);
     if (rc == SQLITE_OK && round == log->round)
         log->copied = copied;
+    if (rc == SQLITE_OK)
+        atomic_store_explicit(&log->at_ms, clock_unix_ms(), memory_order_relaxed);
     bool failing = rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY; /* another process looks: later, then */
     bool news = log->failing != failing;
     log->failing = failing;
@@ -94,8 +96,17 @@ bool checkpoint_empty(struct store *store)
     log->round++;
     log->frames = log->copied = 0;
     pthread_mutex_unlock(&log->lock);
+    atomic_store_explicit(&log->at_ms, clock_unix_ms(), memory_order_relaxed);
     atomic_store_explicit(&store->log_bytes, 0, memory_order_relaxed);
     return true;
+}
+
+int64_t checkpoint_left(struct checkpointer *log)
+{
+    pthread_mutex_lock(&log->lock);
+    int64_t left = (log->frames - log->copied) * log->page_size;
+    pthread_mutex_unlock(&log->lock);
+    return left;
 }
 
 static void *checkpointer_main(void *arg)

@@ -1,8 +1,10 @@
 /* Connections: how they are opened, and the few shapes in which statements are run. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "store/store_priv.h"
+#include "util/buf.h"
 #include "util/check.h"
 
 static const char *vfs_name;
@@ -28,10 +30,6 @@ static const char pragmas[] = "PRAGMA synchronous = FULL;"
                               "PRAGMA foreign_keys = OFF;"
                               "PRAGMA temp_store = MEMORY;"
                               "PRAGMA trusted_schema = OFF;";
-/* The writer appends: what it needs again are the last pages of each table and the rows that get outcomes. */
-static const char writer_pragmas[] = "PRAGMA cache_size = -16384;";
-static const char reader_pragmas[] = "PRAGMA cache_size = -4096; PRAGMA query_only = ON;";
-
 enum status db_status(int rc)
 {
     int primary = rc & 0xff;
@@ -43,32 +41,85 @@ const char *db_problem(const struct db *db)
     return db->handle ? sqlite3_errmsg(db->handle) : "out of memory";
 }
 
+/* A path in a URI: what would end it, or stand for something else, as %XX. */
+static char *uri_of(const char *path, const char *options)
+{
+    struct buf uri = {0};
+    buf_puts(&uri, "file:");
+    for (const char *c = path; *c; c++)
+        buf_putf(&uri, strchr("?#%", *c) ? "%%%02X" : "%c", *c);
+    buf_puts(&uri, options);
+    return uri.at;
+}
+
+static bool has_log(const char *path)
+{
+    char *log_path = mem_format("%s-wal", path);
+    struct stat found;
+    bool has = stat(log_path, &found) == 0 && found.st_size > 0;
+    free(log_path);
+    return has;
+}
+
+/* Nothing is made beside the file and nothing is locked. A log that nobody has copied yet is read too,
+ * through an index in this process's own memory: that needs the exclusive mode, whose locks this file system
+ * does not take. */
+static int open_still(struct db *db, const char *path)
+{
+    bool log = has_log(path);
+    char *uri = uri_of(path, log ? "?vfs=unix-none" : "?immutable=1");
+    int rc = sqlite3_open_v2(
+        uri, &db->handle,
+        SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
+    free(uri);
+    if (rc == SQLITE_OK && log)
+        rc = sqlite3_exec(db->handle, "PRAGMA locking_mode = EXCLUSIVE;", NULL, NULL, NULL);
+    return rc;
+}
+
+/* What each use needs beside the common pragmas. */
+static const char *const use_pragmas[] = {
+    /* The writer appends: what it needs again are the last pages of each table and the rows that get
+     * outcomes. */
+    [DB_WRITE] = "PRAGMA cache_size = -16384;",
+    [DB_READ] = "PRAGMA cache_size = -4096; PRAGMA query_only = ON;",
+    [DB_BESIDE] = "PRAGMA query_only = ON;",
+    [DB_STILL] = "PRAGMA query_only = ON;",
+    /* Nobody else knows of it, and it is thrown away when anything goes wrong. */
+    [DB_MAKE] = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;",
+};
+
+static int open_as(struct db *db, const char *path, enum db_use use)
+{
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    if (use == DB_WRITE)
+        flags |= SQLITE_OPEN_CREATE;
+    int rc = use == DB_STILL ? open_still(db, path) : sqlite3_open_v2(path, &db->handle, flags, vfs_name);
+    if (rc != SQLITE_OK)
+        return rc;
+    sqlite3_busy_timeout(db->handle, 1000);
+    /* Page size first: it counts only while the file is empty. */
+    if (use == DB_WRITE)
+        rc =
+            sqlite3_exec(db->handle, "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL;", NULL, NULL, NULL);
+    else if (use != DB_READ) /* the last one to go would copy the log and remove it */
+        rc = sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(db->handle, pragmas, NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(db->handle, use_pragmas[use], NULL, NULL, NULL);
+    return rc;
+}
+
 enum status db_open(struct db *db, const char *path, enum db_use use, struct error *err)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, configure);
 
     *db = (struct db){0};
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    if (use == DB_WRITE)
-        flags |= SQLITE_OPEN_CREATE;
-    int rc = sqlite3_open_v2(path, &db->handle, flags, vfs_name);
-    if (rc != SQLITE_OK)
-        goto failed;
-    sqlite3_busy_timeout(db->handle, 1000);
-    /* Page size first: it counts only while the file is empty. */
-    if (use == DB_WRITE &&
-        (rc = sqlite3_exec(db->handle, "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL;", NULL, NULL,
-                           NULL)) != SQLITE_OK)
-        goto failed;
-    if ((rc = sqlite3_exec(db->handle, pragmas, NULL, NULL, NULL)) != SQLITE_OK)
-        goto failed;
-    rc = sqlite3_exec(db->handle, use == DB_WRITE ? writer_pragmas : reader_pragmas, NULL, NULL, NULL);
-    if (rc != SQLITE_OK)
-        goto failed;
-    return STATUS_OK;
-
-failed:
+    int rc = open_as(db, path, use);
+    if (rc == SQLITE_OK)
+        return STATUS_OK;
     error_set(err, db_status(rc), "%s: %s", path, db_problem(db));
     db_close(db);
     return db_status(rc);

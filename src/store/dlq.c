@@ -92,6 +92,16 @@ bool dlq_is_full(struct dlq *dlq, struct bytes source)
     return full;
 }
 
+int64_t dlq_bytes(struct dlq *dlq)
+{
+    int64_t bytes = 0;
+    pthread_mutex_lock(&dlq->lock);
+    for (const struct dead_sum *sum = dlq->sums; sum; sum = sum->next)
+        bytes += sum->bytes;
+    pthread_mutex_unlock(&dlq->lock);
+    return bytes;
+}
+
 void dlq_shift(struct store *store, uint32_t sink, int64_t rows, int64_t size)
 {
     struct dlq *dlq = &store->dlq;

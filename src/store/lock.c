@@ -2,6 +2,7 @@
  * leaves none behind. The pid inside is for people. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +11,23 @@
 
 #include "store/store_priv.h"
 
+/* 0: not one that serves, for its pid would be there. */
 static long holder_of(int fd)
 {
     char text[32] = "";
     ssize_t n = pread(fd, text, sizeof text - 1, 0);
-    return n > 0 ? strtol(text, NULL, 10) : 0;
+    long pid = n > 0 ? strtol(text, NULL, 10) : 0;
+    return pid > 0 && (kill((pid_t)pid, 0) == 0 || errno != ESRCH) ? pid : 0;
+}
+
+static enum status busy(const char *data_dir, int fd, struct error *err)
+{
+    long pid = holder_of(fd);
+    return pid > 0 ? error_set(err, STATUS_BUSY, "%s is served by process %ld", data_dir, pid)
+                   : error_set(err, STATUS_BUSY,
+                               "%s is in use: \"lanegate store\" reads or restores it, or another machine or "
+                               "container serves it",
+                               data_dir);
 }
 
 enum status lock_take(const char *data_dir, int *out, struct error *err)
@@ -27,9 +40,8 @@ enum status lock_take(const char *data_dir, int *out, struct error *err)
         goto free_path;
     }
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        status = errno == EWOULDBLOCK
-                     ? error_set(err, STATUS_BUSY, "%s is served by process %ld", data_dir, holder_of(fd))
-                     : error_set(err, STATUS_IO, "%s: %s", path, strerror(errno));
+        status = errno == EWOULDBLOCK ? busy(data_dir, fd, err)
+                                      : error_set(err, STATUS_IO, "%s: %s", path, strerror(errno));
         goto close_fd;
     }
     char text[32];
@@ -43,6 +55,29 @@ enum status lock_take(const char *data_dir, int *out, struct error *err)
 
 close_fd:
     close(fd);
+free_path:
+    free(path);
+    return status;
+}
+
+enum status lock_share(const char *data_dir, int *out, struct error *err)
+{
+    char *path = mem_format("%s/lock", data_dir);
+    enum status status = STATUS_OK;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    *out = -1;
+    if (fd < 0 && errno != ENOENT)
+        status = error_set(err, STATUS_IO, "%s: %s", path, strerror(errno));
+    if (fd < 0)
+        goto free_path;
+    if (flock(fd, LOCK_SH | LOCK_NB) == 0) {
+        *out = fd;
+        goto free_path;
+    }
+    status = errno == EWOULDBLOCK ? busy(data_dir, fd, err)
+                                  : error_set(err, STATUS_IO, "%s: %s", path, strerror(errno));
+    close(fd);
+
 free_path:
     free(path);
     return status;

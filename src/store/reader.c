@@ -111,6 +111,29 @@ enum status store_find_hook(struct store_reader *reader, const struct uuid *id, 
     return reader_status(rc, rc == SQLITE_ROW);
 }
 
+static int end_of(sqlite3_stmt *stmt, struct store_end *end)
+{
+    int rc = sqlite3_step(stmt);
+    struct bytes id = rc == SQLITE_ROW ? db_column(stmt, 1) : BYTES_NONE;
+    if (rc == SQLITE_ROW && id.len != sizeof end->id)
+        rc = SQLITE_CORRUPT;
+    if (rc == SQLITE_ROW) {
+        end->seq = (uint64_t)sqlite3_column_int64(stmt, 0);
+        memcpy(end->id.bytes, id.at, id.len);
+        end->received_at_ms = sqlite3_column_int64(stmt, 2);
+    }
+    sqlite3_reset(stmt);
+    return rc;
+}
+
+enum status store_ends(struct store_reader *reader, struct store_end *oldest, struct store_end *newest)
+{
+    int rc = end_of(reader->db.sql[READER_FIRST], oldest);
+    if (rc == SQLITE_ROW)
+        rc = end_of(reader->db.sql[READER_LAST], newest);
+    return reader_status(rc, rc == SQLITE_ROW);
+}
+
 bool reader_row(struct store_reader *reader, sqlite3_stmt *stmt, struct store_row_view *view)
 {
     if (!row_view_of(reader->store, stmt, view))

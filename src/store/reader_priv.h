@@ -19,6 +19,8 @@
             "WHERE r.seq = ?1 AND r.sink >= ?2 AND r.sink <= ?3 ORDER BY r.sink")                            \
     X(NEWEST, "SELECT seq, id, received_at, tenant, source, length(body), head FROM hooks "                  \
               "WHERE seq < ?1 ORDER BY seq DESC LIMIT 1")                                                    \
+    X(FIRST, "SELECT seq, id, received_at FROM hooks ORDER BY seq LIMIT 1")                                  \
+    X(LAST, "SELECT seq, id, received_at FROM hooks ORDER BY seq DESC LIMIT 1")                              \
     X(BLOCK, "SELECT oldest, newest FROM blocks WHERE block = ?1")                                           \
     X(AUDIT, "SELECT id, at, who, what, target, reason, matched, done FROM audit WHERE id < ?1 "             \
              "AND (?2 IS NULL OR who = ?2) AND (?3 IS NULL OR what = ?3) AND at >= ?4 AND at < ?5 "          \

@@ -136,26 +136,34 @@ static bool grow(struct db *db, int64_t version)
            db_exec(db, "COMMIT");
 }
 
-enum status schema_ensure(struct db *db, struct error *err)
+enum status schema_version(struct db *db, int *version, struct error *err)
 {
-    int64_t version, application, objects;
-    if (!db_int(db, "PRAGMA user_version", 0, &version) ||
+    int64_t layout, application, objects;
+    if (!db_int(db, "PRAGMA user_version", 0, &layout) ||
         !db_int(db, "PRAGMA application_id", 0, &application) ||
         !db_int(db, "SELECT count(*) FROM sqlite_schema", 0, &objects))
         return error_set(err, db_status(sqlite3_errcode(db->handle)), "the store can't be read: %s",
                          db_problem(db));
-    bool empty = objects == 0 && application == 0;
-    if (!empty && application != APPLICATION_ID)
+    *version = 0;
+    if (objects == 0 && application == 0)
+        return STATUS_OK;
+    if (application != APPLICATION_ID)
         return error_set(err, STATUS_CORRUPT, "the database is not one of Lanegate's");
-    if (empty)
-        version = 0;
-    else if (version < 1 || version > SCHEMA_VERSION)
+    if (layout < 1 || layout > SCHEMA_VERSION)
         return error_set(err, STATUS_CORRUPT,
                          "the store has layout %lld, this version of Lanegate reads layouts up to %d",
-                         (long long)version, SCHEMA_VERSION);
-    if (version < SCHEMA_VERSION && !grow(db, version))
-        return error_set(err, STATUS_IO, "the store can't be made: %s", db_problem(db));
+                         (long long)layout, SCHEMA_VERSION);
+    *version = (int)layout;
     return STATUS_OK;
+}
+
+enum status schema_ensure(struct db *db, struct error *err)
+{
+    int version;
+    enum status status = schema_version(db, &version, err);
+    if (status == STATUS_OK && version < SCHEMA_VERSION && !grow(db, version))
+        status = error_set(err, STATUS_IO, "the store can't be made: %s", db_problem(db));
+    return status;
 }
 
 enum status schema_epoch(struct db *db, struct uuid *epoch, struct error *err)
@@ -170,4 +178,41 @@ enum status schema_epoch(struct db *db, struct uuid *epoch, struct error *err)
         status = error_set(err, STATUS_CORRUPT, "the store has no epoch");
     sqlite3_finalize(stmt);
     return status;
+}
+
+int schema_newest(void)
+{
+    return SCHEMA_VERSION;
+}
+
+static sqlite3_stmt *meta_value(struct db *db, const char *name, int type)
+{
+    sqlite3_stmt *stmt = NULL;
+    if (sqlite3_prepare_v2(db->handle, "SELECT value FROM meta WHERE name = ?1", -1, &stmt, NULL) !=
+        SQLITE_OK)
+        return NULL;
+    sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
+    if (sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_type(stmt, 0) == type)
+        return stmt;
+    sqlite3_finalize(stmt);
+    return NULL;
+}
+
+bool meta_int(struct db *db, const char *name, int64_t *out)
+{
+    sqlite3_stmt *stmt = meta_value(db, name, SQLITE_INTEGER);
+    *out = stmt ? sqlite3_column_int64(stmt, 0) : 0;
+    sqlite3_finalize(stmt);
+    return stmt != NULL;
+}
+
+bool meta_uuid(struct db *db, const char *name, struct uuid *out)
+{
+    sqlite3_stmt *stmt = meta_value(db, name, SQLITE_BLOB);
+    bool good = stmt && sqlite3_column_bytes(stmt, 0) == (int)sizeof out->bytes;
+    *out = (struct uuid){{0}};
+    if (good)
+        memcpy(out->bytes, sqlite3_column_blob(stmt, 0), sizeof out->bytes);
+    sqlite3_finalize(stmt);
+    return good;
 }

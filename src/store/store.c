@@ -43,12 +43,20 @@ static enum status make_dir(const char *path, struct error *err)
  * owner can read it. */
 static enum status make_file(const char *path, struct error *err)
 {
-    char *log_path = mem_format("%s-wal", path);
+    char *log_path = mem_format("%s-wal", path), *restoring = mem_format("%s.restoring", path);
     struct stat found;
     enum status status = STATUS_OK;
     int fd = -1;
     if (stat(path, &found) == 0 && found.st_size > 0)
         goto done;
+    if (stat(restoring, &found) == 0) {
+        status =
+            error_set(err, STATUS_CORRUPT,
+                      "a restore of this store was interrupted: run it again, with --replace. A store that "
+                      "was here before is in the folder replaced-... beside %s",
+                      path);
+        goto done;
+    }
     if (stat(log_path, &found) == 0 && found.st_size > 0) {
         status = error_set(err, STATUS_CORRUPT,
                            "%s is missing or empty, but its log is not: accepted hooks may be in it. Put the "
@@ -64,6 +72,7 @@ static enum status make_file(const char *path, struct error *err)
 
 done:
     free(log_path);
+    free(restoring);
     return status;
 }
 
@@ -377,5 +386,24 @@ void store_stats(struct store *store, struct store_stats *out)
         .draining = atomic_load(&store->draining),
         .undecided = atomic_load(&store->undecided),
         .hung = hangs(store),
+        .failing = atomic_load(&store->failing),
+        .layout = schema_newest(),
+        .dead_bytes = dlq_bytes(&store->dlq),
+        .retention_ms = store->options.retention_ms,
+        .max_bytes = store->options.max_bytes,
+        .min_free_bytes = store->options.min_free_bytes,
+        .committed_ms = atomic_load(&store->committed_ms),
+        .commit_us = atomic_load(&store->commit_us),
+        .undecided_since_ms = atomic_load(&store->undecided_since_ms),
+        .checkpoint_ms = atomic_load(&store->log.at_ms),
+        .log_left_bytes = checkpoint_left(&store->log),
+        .restored_ms = store->restored_ms,
+        .restored_from = store->restored_from,
     };
+    pthread_mutex_lock(&store->pen.lock);
+    VEC_EACH (sum, &store->pen.sums) {
+        out->pen_hooks += sum->hooks;
+        out->pen_bytes += sum->bytes;
+    }
+    pthread_mutex_unlock(&store->pen.lock);
 }

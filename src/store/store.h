@@ -361,6 +361,13 @@ struct store_hook_view {
     size_t body_size;
     unsigned rows, rows_done, rows_dead; /* how many of each */
 };
+/* The hooks with the lowest and the highest seq that are stored; NOT_FOUND: there are none. */
+struct store_end {
+    uint64_t seq;
+    struct uuid id;
+    int64_t received_at_ms;
+};
+enum status store_ends(struct store_reader *reader, struct store_end *oldest, struct store_end *newest);
 /* Newest first, without bodies. Looks at a bounded number of hooks a call; `next` is the cursor to go on with
  * (0: the end), even when fewer than `limit` matched. */
 enum status store_list_hooks(struct store_reader *reader, const struct store_hook_filter *filter,
@@ -573,7 +580,17 @@ struct store_stats {
     int64_t disk_bytes, free_bytes, log_bytes;
     uint64_t queued, queued_bytes;
     bool available, disk_full, backlog_full, draining, undecided;
-    bool hung; /* a transaction does not come to an end: commit_timeout_ms / 3, 100 ms at least */
+    bool hung;    /* a transaction does not come to an end: commit_timeout_ms / 3, 100 ms at least */
+    bool failing; /* the last transaction was rolled back */
+    int layout;   /* of the tables */
+    int64_t dead_bytes, pen_hooks, pen_bytes;        /* of all sources */
+    int64_t retention_ms, max_bytes, min_free_bytes; /* as it was opened with */
+    int64_t committed_ms, commit_us; /* the last commit: when (unix; 0: none yet), and how long it took */
+    int64_t undecided_since_ms;      /* unix; 0: it is not */
+    int64_t checkpoint_ms;           /* the last copy of the log into the database (unix; 0: none yet) */
+    int64_t log_left_bytes;          /* of the log: not in the database yet */
+    int64_t restored_ms;             /* from a backup (unix; 0: never), whose epoch was: */
+    struct uuid restored_from;
 };
 /* Cheap: no scan. Any thread. */
 void store_stats(struct store *store, struct store_stats *out);

@@ -25,6 +25,9 @@ struct db {
 enum db_use {
     DB_WRITE,
     DB_READ,
+    DB_BESIDE, /* reads beside another process that serves it */
+    DB_STILL,  /* reads what nobody writes: a store, with its log, or a single file; touches nothing */
+    DB_MAKE,   /* a file that is being made, and counts for nothing before it is done */
 };
 
 /* `texts` are prepared in order. OK, IO, CORRUPT. */
@@ -50,9 +53,15 @@ struct bytes db_column(sqlite3_stmt *stmt, int at);
 /* ---- schema.c --------------------------------------------------------------------------------------------
  */
 
-/* Makes what is missing. CORRUPT when the file is another program's or a later version's. */
+/* Its layout, 0 for an empty file. CORRUPT when it is another program's or a later version's. */
+enum status schema_version(struct db *db, int *version, struct error *err);
+/* Makes what is missing; fails likewise. */
 enum status schema_ensure(struct db *db, struct error *err);
 enum status schema_epoch(struct db *db, struct uuid *epoch, struct error *err);
+int schema_newest(void); /* the layout that schema_ensure gives */
+/* A value of the table meta; false, and 0, when there is none of its kind. */
+bool meta_int(struct db *db, const char *name, int64_t *out);
+bool meta_uuid(struct db *db, const char *name, struct uuid *out);
 
 /* The columns of a row, in the order that row_view_of reads. */
 #define ROW_COLUMNS                                                                                          \
@@ -77,6 +86,9 @@ static inline bool row_state_dead(enum row_state state)
 /* The one process that may write here; BUSY names it. The file descriptor is the lock. */
 enum status lock_take(const char *data_dir, int *fd, struct error *err);
 void lock_drop(int fd);
+/* For those who only look: nobody serves while it is held. OK, -1 when there was never a lock to take. BUSY,
+ * IO. */
+enum status lock_share(const char *data_dir, int *fd, struct error *err);
 
 /* ---- names.c: small numbers for names --------------------------------------------------------------------
  */
@@ -240,6 +252,7 @@ enum status dlq_load(struct store *store, struct error *err);
 void dlq_shift(struct store *store, uint32_t sink, int64_t rows, int64_t size);
 /* Any thread. */
 bool dlq_is_full(struct dlq *dlq, struct bytes source);
+int64_t dlq_bytes(struct dlq *dlq); /* of all sources */
 
 /* ---- erase.c ---------------------------------------------------------------------------------------------
  */
@@ -440,13 +453,15 @@ struct checkpointer {
     uint64_t round;         /* counts the restarts of the log */
     int64_t frames, copied; /* in the log; of them in the database */
     int64_t page_size;
-    pthread_mutex_t copying; /* held by whoever copies: the thread, or the writer */
+    atomic_int_least64_t at_ms; /* the last copy (unix) */
+    pthread_mutex_t copying;    /* held by whoever copies: the thread, or the writer */
 };
 
 enum status checkpoint_open(struct store *store, struct error *err);
 enum status checkpoint_start(struct store *store, struct error *err);
 void checkpoint_stop(struct store *store);
 void checkpoint_close(struct store *store);
+int64_t checkpoint_left(struct checkpointer *log); /* bytes that are in the log alone */
 /* The writer, between two transactions: copies the last frames when few are left, so that the log starts
  * again. */
 void checkpoint_finish(struct store *store);
@@ -652,6 +667,9 @@ struct store {
     atomic_int_least64_t writing_since_us; /* a transaction is under way since then (monotonic); 0: none */
     atomic_uint_least64_t next_seq, hooks, dead;
     atomic_int_least64_t disk_bytes, free_bytes, log_bytes;
+    atomic_int_least64_t committed_ms, commit_us, undecided_since_ms; /* as store_stats says */
+    int64_t restored_ms;
+    struct uuid restored_from;
 
     struct series *commit_duration, *commit_batch, *commit_failures, *disk_gauge, *free_gauge, *queue_gauge,
         *queue_bytes_gauge, *keys_gauge; /* or NULL */

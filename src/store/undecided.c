@@ -29,6 +29,7 @@ void undecided_enter(struct store *store)
               LOG_INT("hooks", writer->batch_len));
     if (!sqlite3_get_autocommit(writer->db.handle))
         db_run(writer->db.sql[WRITER_ROLLBACK]);
+    atomic_store(&store->undecided_since_ms, clock_unix_ms());
     atomic_store(&store->undecided, true);
     changes_set_stuck(&store->changes, true);
     writer->undecided_since_us = clock_mono_us();
@@ -67,6 +68,7 @@ bool undecided_turn(struct store *store)
             writer->floor_dirty = false;
             atomic_store(&store->failing, false);
             atomic_store(&store->undecided, false);
+            atomic_store(&store->undecided_since_ms, 0);
             changes_set_stuck(&store->changes, false);
             writer_answer(store, STATUS_UNAVAILABLE);
             return true;

@@ -134,9 +134,12 @@ static bool fill_transaction(struct store *store, uint64_t first_seq)
 
 static void observe(struct store *store, int64_t started_us)
 {
+    int64_t took_us = clock_mono_us() - started_us;
+    atomic_store_explicit(&store->commit_us, took_us, memory_order_relaxed);
+    atomic_store_explicit(&store->committed_ms, clock_unix_ms(), memory_order_relaxed);
     if (!store->commit_duration)
         return;
-    histogram_observe(store->commit_duration, (double)(clock_mono_us() - started_us) / 1e6);
+    histogram_observe(store->commit_duration, (double)took_us / 1e6);
     if (store->writer.batch_len > 0)
         histogram_observe(store->commit_batch, (double)store->writer.batch_len);
 }
@@ -360,6 +363,8 @@ enum status writer_open(struct store *store, struct error *err)
                 &dead))
         return error_set(err, db_status(sqlite3_errcode(writer->db.handle)), "the store can't be read: %s",
                          db_problem(&writer->db));
+    meta_int(&writer->db, "restored_at", &store->restored_ms);
+    meta_uuid(&writer->db, "restored_from", &store->restored_from);
     writer->next_seq = (uint64_t)(last + 1 > floor ? last + 1 : floor);
     atomic_store(&store->next_seq, writer->next_seq);
     atomic_store(&store->dead, (uint64_t)dead);

@@ -39,6 +39,24 @@ void sha256(const struct bytes *parts, size_t n, uint8_t out[SHA256_SIZE])
     CHECK(EVP_DigestFinal_ex(thread_ctx, out, NULL) == 1);
 }
 
+struct sha256_run *sha256_begin(void)
+{
+    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+    CHECK(ctx && EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) == 1);
+    return (struct sha256_run *)ctx;
+}
+
+void sha256_add(struct sha256_run *run, struct bytes piece)
+{
+    CHECK(EVP_DigestUpdate((EVP_MD_CTX *)run, piece.at, piece.len) == 1);
+}
+
+void sha256_end(struct sha256_run *run, uint8_t out[SHA256_SIZE])
+{
+    CHECK(EVP_DigestFinal_ex((EVP_MD_CTX *)run, out, NULL) == 1);
+    EVP_MD_CTX_free((EVP_MD_CTX *)run);
+}
+
 /* RFC 2104, over the parts, so that a body is never copied to be signed. */
 void hmac_sha256(struct bytes secret, const struct bytes *parts, size_t n, uint8_t out[SHA256_SIZE])
 {

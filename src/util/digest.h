@@ -12,6 +12,12 @@ enum { SHA256_SIZE = 32 };
 
 /* Over the parts one after the other. */
 void sha256(const struct bytes *parts, size_t n, uint8_t out[SHA256_SIZE]);
+/* The same, piece by piece. */
+struct sha256_run;
+struct sha256_run *sha256_begin(void);
+void sha256_add(struct sha256_run *run, struct bytes piece);
+void sha256_end(struct sha256_run *run, uint8_t out[SHA256_SIZE]); /* frees it */
+
 void hmac_sha256(struct bytes secret, const struct bytes *parts, size_t n, uint8_t out[SHA256_SIZE]);
 
 /* RFC 4648, section 4, with padding. */
