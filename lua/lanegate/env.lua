@@ -30,9 +30,29 @@ local function calling_line()
   return tonumber(tostring(where):match(":(%d+):"))
 end
 
+-- What came from outside in this evaluation: { text, name }. It may be a secret wherever it stands, also where it does not
+-- belong, so that a fault names where it is from and not what it is.
+local outside = {}
+local PART_MIN = 8 -- a shorter text is part of others by chance
+
+-- 'env "NAME"' or 'file "/path"' of a value that is, or holds, what came from there; else nil.
+function env.origin(value)
+  if type(value) ~= "string" then return nil end
+  for _, known_text in ipairs(outside) do
+    local text = known_text.text
+    if value == text or #text >= PART_MIN and value:find(text, 1, true) then return known_text.name end
+  end
+end
+
 -- The helpers for one evaluation. `host` gives getenv(name) and read_file(path); `marks` lists the faulty ones.
 function env.helpers(host, resolve)
   local marks = {}
+  outside = {}
+
+  local function came(text, name)
+    if text ~= "" then outside[#outside + 1] = { text = text, name = name } end
+    return text
+  end
 
   local function mark(text, fault)
     local value = setmetatable({}, Mark)
@@ -46,7 +66,7 @@ function env.helpers(host, resolve)
       error('env takes the name of a variable, as in env "SECRET"', 2)
     end
     local value = resolve and host.getenv(name)
-    if value then return value end
+    if value then return came(value, ("env %q"):format(name)) end
     if default ~= nil then return default end
     return (mark("(env " .. name .. ")", resolve and ("env %q is not set, and no default is given"):format(name)))
   end
@@ -58,7 +78,7 @@ function env.helpers(host, resolve)
     if not resolve then return (mark("(file " .. path .. ")")) end
     local text, reason = host.read_file(path)
     if not text then return (mark("(file " .. path .. ")", ("file %q can't be read: %s"):format(path, reason))) end
-    return (text:gsub("\r?\n$", "", 1))
+    return came(text:gsub("\r?\n$", "", 1), ("file %q"):format(path))
   end
 
   return from_env, from_file, marks

@@ -15,6 +15,8 @@ local FAULTS_MAX = 1000 -- a file that a program has written can be wrong in eve
 function report.show(value)
   if env.is_mark(value) then return env.about(value).text end
   if type(value) == "string" then
+    local origin = env.origin(value)
+    if origin then return "the text of " .. origin end
     local shown = value:sub(1, SHOWN_MAX):gsub("[%c\128-\255]", function(char) return ("\\%d"):format(char:byte()) end)
     return '"' .. shown .. '"' .. (#value > SHOWN_MAX and "..." or "")
   end
@@ -71,7 +73,7 @@ function report.member(place, key, shown)
   local step = shown or key
   if type(step) == "number" then
     step = ("[%d]"):format(step)
-  elseif type(step) ~= "string" or not step:find("^[%w_-]+$") then
+  elseif type(step) ~= "string" or not step:find("^[%w_-]+$") or env.origin(step) then
     step = "[" .. report.show(step) .. "]"
   end
   local joint = (place.path == "" or step:sub(1, 1) == "[") and "" or "."

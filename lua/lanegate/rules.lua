@@ -339,8 +339,8 @@ local function listens_apart(check, whole, place)
   for i = 2, #listens do
     for k = 1, i - 1 do
       if clash(listens[i], listens[k]) then
-        check.faults:add(report.member(at, i), ('"%s" is taken by "%s" of the same list: must be another port')
-          :format(listens[i], listens[k]))
+        check.faults:add(report.member(at, i), ("%s is taken by %s of the same list: must be another port")
+          :format(report.show(listens[i]), report.show(listens[k])))
         break
       end
     end
@@ -349,7 +349,7 @@ local function listens_apart(check, whole, place)
   for _, listen in ipairs(listens) do
     if clash(admin_listen, listen) then
       check.faults:add(report.member(report.member(place, "admin"), "listen"),
-        ('"%s" is taken by http.listen ("%s"): must be another port'):format(admin_listen, listen))
+        ("%s is taken by http.listen (%s): must be another port"):format(report.show(admin_listen), report.show(listen)))
     end
   end
 end
@@ -360,8 +360,8 @@ local function admin(check, whole, place)
   local listen, tokens, auth = whole.admin.listen, whole.admin.tokens, whole.admin.auth
   local groups = listen and address.listen(listen)
   if groups and tokens and not address.is_loopback(groups) and #tokens == 0 and auth ~= "none" then
-    check.faults:add(report.member(at, "listen"), ('"%s" is reached from outside this machine: it needs tokens, or '
-      .. 'auth = "none" when something in front asks for them'):format(listen))
+    check.faults:add(report.member(at, "listen"), ("%s is reached from outside this machine: it needs tokens, or "
+      .. 'auth = "none" when something in front asks for them'):format(report.show(listen)))
   end
   if auth == "none" and tokens and #tokens > 0 then
     check.faults:add(report.member(at, "auth"), '"none" contradicts tokens: must be one or the other')

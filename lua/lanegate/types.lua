@@ -9,6 +9,7 @@
 -- filters by keys.lua.
 
 local address = require "lanegate.address"
+local env = require "lanegate.env"
 local report = require "lanegate.report"
 local tree = require "lanegate.tree"
 
@@ -176,8 +177,9 @@ local function judged_type(sentence, judge)
   return { expects = sentence, is_text = true, read = function(check, value, row, place)
     if not is_plain(value) then return refuse(check, value, row, place) end
     local wrong = check.host[judge](value)
-    if wrong then return check.faults:add(place, wrong) or nil end
-    return value
+    if not wrong then return value end
+    if env.origin(value) then return refuse(check, value, row, place) end
+    return check.faults:add(place, wrong) or nil
   end }
 end
 
@@ -222,6 +224,12 @@ types.addresses = { expects = types.address.expects .. ", or a list of them",
 -- Providers publish theirs as lines of a file, so a text with blanks between is fine too.
 local RANGES_MAX = 4096
 
+-- An entry of a text that came from outside: a fault has its number only.
+types.foreign_range = { expects = types.range.expects, read = function(check, value, row, place)
+  if not check.host.judge_range(value) then return value end
+  return check.faults:add(place, ("must be %s, got number %d of %s"):format(expects(row), row.number, row.origin)) or nil
+end }
+
 types.ranges = { expects = 'a list of ranges such as { "10.0.0.0/8" }', read = function(check, value, row, place)
   local list = value
   if type(value) == "string" then
@@ -232,7 +240,14 @@ types.ranges = { expects = 'a list of ranges such as { "10.0.0.0/8" }', read = f
   if tree.looks_like_list(list) and #list > RANGES_MAX then
     return check.faults:add(place, ("must have at most %d ranges, got %d"):format(RANGES_MAX, #list)) or nil
   end
-  return types.read_list(check, list, row, place, { type = "range" })
+  local origin = env.origin(value)
+  if not origin then return types.read_list(check, list, row, place, { type = "range" }) end
+  local out, good = tree.list(), true
+  for i, range in ipairs(list) do
+    out[i] = check:value({ type = "foreign_range", origin = origin, number = i }, range, report.member(place, i))
+    good = good and out[i] ~= nil
+  end
+  return good and out or nil
 end }
 
 types.header_name = text_type("a header name", types.is_header_name)

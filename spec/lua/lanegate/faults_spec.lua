@@ -143,6 +143,39 @@ describe("the API's address", function()
     { '1: admin.listen: "127.0.0.1:4002" is taken by http.listen ("0.0.0.0:4002"): must be another port' })
 end)
 
+-- A secret may stand in any variable, and any option may be given the wrong one.
+describe("what came from outside", function()
+  it("is named by where it came from, and never shown", function()
+    local host = fake_host.new { env = { TOKEN = "hunter2-s3cret", SHORT = "7x" },
+      files = { ["/run/key"] = "-----BEGIN KEY-----\nMIIEhunter2\n" } }
+    local faults = faults_of([[return {
+      data_dir = { env "TOKEN" },
+      http = { listen = env "TOKEN", threads = env "SHORT", prefix = "/hooks?" .. env "TOKEN",
+        trusted_proxies = { "10.0.0.0/8", env "TOKEN" } },
+      addresses = { allow = file "/run/key", deny = { file "/run/key" } },
+      log = { level = env "TOKEN" },
+      egress = { [env "TOKEN"] = true },
+      sources = { shop = { tenant = env "TOKEN" .. "!", dedupe = env "TOKEN",
+        sinks = { { type = env "TOKEN", name = "7x!" } } } },
+    }]], host)
+    local said = table.concat(faults, "\n")
+    assert.is_nil(said:find("hunter2", 1, true), said)
+    assert.is_nil(said:find("BEGIN", 1, true), said)
+    for _, expected in ipairs {
+      'http.listen: must be an address and a port, such as "127.0.0.1:4000" or "[::1]:4000", '
+        .. 'got the text of env "TOKEN"',
+      'http.threads: must be a whole number from 1 to 256, got the text of env "SHORT"',
+      'http.trusted_proxies[2]: must be a range such as "10.0.0.0/8", got the text of env "TOKEN"',
+      'addresses.allow[2]: must be a range such as "10.0.0.0/8", got number 2 of file "/run/key"',
+      'addresses.deny[1]: must be a range such as "10.0.0.0/8", got the text of file "/run/key"',
+      'egress[the text of env "TOKEN"]: is not an option here',
+      'digits, _ and -, got "7x!"', -- two bytes are part of other texts by chance
+    } do
+      assert.truthy(said:find(expected, 1, true), expected .. "\n\n" .. said)
+    end
+  end)
+end)
+
 describe("a value", function()
   says("is of the wrong type", [[return {
       data_dir = 5,
