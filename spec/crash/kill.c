@@ -1,7 +1,7 @@
 /* Accepted means durable: a child commits hooks and says over a pipe which ones it was told are safe; it is
  * killed in the middle of it, again and again; each time every safe hook is there, byte for byte, unless it
  * was delivered (then it may have been removed, the store is kept small), what was flushed as delivered still
- * is, and no seq comes twice.
+ * is, no seq comes twice, and whatever `lanegate store check` knows to be true of a store is true.
  *
  *     crash_kill [rounds=20] [seed]
  */
@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "store/tools.h"
 #include "store_rig.h"
 #include "util/check.h"
 #include "util/clock.h"
@@ -199,6 +200,21 @@ static bool count_owed(void *ctx, const struct store_owed *row)
     return true;
 }
 
+static void print_fault(void *ctx, const struct store_fault *fault)
+{
+    (void)ctx;
+    fprintf(stderr, "%s: %s\n", fault->what, fault->found);
+}
+
+/* As the kill left it: log and all. */
+static void check_files(const char *dir)
+{
+    struct error err;
+    struct store_verdict verdict;
+    struct store_judge judge = {.fault = print_fault};
+    CHECK(store_check(dir, &judge, &verdict, &err) == STATUS_OK && verdict.faults == 0);
+}
+
 static size_t check(const struct store_options *options)
 {
     struct error err;
@@ -251,6 +267,7 @@ int main(int argc, char **argv)
     options.max_bytes = 8 << 20;
     for (unsigned round = 0; round < rounds; round++) {
         run_and_kill(&options, (unsigned)rand_r(&seed) % RECORDS_MAX);
+        check_files(dir);
         size_t there = check(&options);
         printf("round %u: %zu answered so far, %zu there, next seq %llu\n", round + 1, known.len, there,
                (unsigned long long)highest + 1);
