@@ -14,7 +14,7 @@ static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 bool ip_parse(struct bytes text, struct ip *out)
 {
     char plain[IP_TEXT];
-    if (text.len >= sizeof plain || (text.len && memchr(text.at, 0, text.len)))
+    if (text.len == 0 || text.len >= sizeof plain || memchr(text.at, 0, text.len))
         return false;
     memcpy(plain, text.at, text.len);
     plain[text.len] = 0;
