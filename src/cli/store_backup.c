@@ -45,14 +45,16 @@ int store_backup_run(int argc, char **argv)
                                {"json", ARG_FLAG, {.flag = &json}},
                                {0}};
     size_t count;
-    struct store_place place;
+    struct store_place place = {0};
     int code = cli_args(&verb_store, argc, argv, args, &file, 1, &count);
     if (code == CLI_OK && !count)
         code = cli_usage(&verb_store, "which file? lanegate store backup FILE");
     if (code == CLI_OK)
         code = store_place_of(dir, config, &place);
-    if (code != CLI_OK)
+    if (code != CLI_OK) {
+        store_place_free(&place);
         return code;
+    }
 
     setpriority(PRIO_PROCESS, 0, 10); /* a gateway may want the processor */
     struct store_faults faults = {.json = false};
@@ -65,8 +67,10 @@ int store_backup_run(int argc, char **argv)
     int64_t started_ms = clock_mono_ms();
     enum status status = store_backup(&ask, &copied, &err);
     store_watch_over();
-    if (status != STATUS_OK)
-        return store_failed(status, &err);
-    print(&copied, file, clock_mono_ms() - started_ms, json);
-    return CLI_OK;
+    if (status == STATUS_OK)
+        print(&copied, file, clock_mono_ms() - started_ms, json);
+    else
+        code = store_failed(status, &err);
+    store_place_free(&place);
+    return code;
 }

@@ -29,12 +29,14 @@ int store_check_run(int argc, char **argv)
     const struct arg args[] = {
         {"config", ARG_TEXT, {.text = &config}}, {"json", ARG_FLAG, {.flag = &json}}, {0}};
     size_t count;
-    struct store_place place;
+    struct store_place place = {0};
     int code = cli_args(&verb_store, argc, argv, args, &path, 1, &count);
     if (code == CLI_OK)
         code = store_place_of(path, config, &place);
-    if (code != CLI_OK)
+    if (code != CLI_OK) {
+        store_place_free(&place);
         return code;
+    }
 
     struct store_faults faults = {.json = json};
     struct store_judge judge = store_judge_for(&faults);
@@ -54,6 +56,7 @@ int store_check_run(int argc, char **argv)
         printf("%s: ok; %llu hooks, %llu rows\n", place.dir, (unsigned long long)verdict.hooks,
                (unsigned long long)verdict.rows);
     }
+    store_place_free(&place);
     buf_free(&faults.text);
     return code == CLI_OK && verdict.faults ? CLI_FAILED : code;
 }

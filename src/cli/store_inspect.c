@@ -214,12 +214,14 @@ int store_inspect_run(int argc, char **argv)
                                {"json", ARG_FLAG, {.flag = &json}},
                                {0}};
     size_t count;
-    struct store_place place;
+    struct store_place place = {0};
     int code = cli_args(&verb_store, argc, argv, args, &path, 1, &count);
     if (code == CLI_OK)
         code = store_place_of(path, config, &place);
-    if (code != CLI_OK)
+    if (code != CLI_OK) {
+        store_place_free(&place);
         return code;
+    }
 
     struct sights sights = {0};
     struct store_inspection ask = {
@@ -245,6 +247,7 @@ int store_inspect_run(int argc, char **argv)
     }
     for (size_t i = 0; i < KINDS; i++)
         buf_free(&sights.text[i]);
+    store_place_free(&place);
     buf_free(&text);
     return code;
 }

@@ -58,7 +58,7 @@ int store_restore_run(int argc, char **argv)
                                {"json", ARG_FLAG, {.flag = &json}},
                                {0}};
     size_t count;
-    struct store_place place;
+    struct store_place place = {0};
     int code = cli_args(&verb_store, argc, argv, args, &file, 1, &count);
     if (code == CLI_OK && !count)
         code = cli_usage(&verb_store, "which file? lanegate store restore FILE");
@@ -67,8 +67,10 @@ int store_restore_run(int argc, char **argv)
     if (code == CLI_OK && replace)
         code = cli_confirm(&verb_store, yes, "move the store in %s aside and put the one of %s in its place",
                            place.dir, file);
-    if (code != CLI_OK)
+    if (code != CLI_OK) {
+        store_place_free(&place);
         return code;
+    }
 
     struct store_faults faults = {.json = json};
     struct store_restore ask = {.file = file,
@@ -86,6 +88,7 @@ int store_restore_run(int argc, char **argv)
         print_json(&copied, place.dir, &faults);
     else
         print(&copied, place.dir);
+    store_place_free(&place);
     buf_free(&faults.text);
     return code;
 }

@@ -14,7 +14,7 @@
 
 int store_place_of(const char *named, const char *config_path, struct store_place *out)
 {
-    *out = (struct store_place){.dir = named, .min_free_bytes = 1LL << 30};
+    *out = (struct store_place){.dir = named ? mem_strdup(named) : NULL, .min_free_bytes = 1LL << 30};
     if (named && !config_path)
         return CLI_OK;
     struct config *config;
@@ -26,6 +26,11 @@ int store_place_of(const char *named, const char *config_path, struct store_plac
     out->min_free_bytes = config->store.min_free_bytes;
     config_unref(config);
     return CLI_OK;
+}
+
+void store_place_free(struct store_place *place)
+{
+    free(place->dir);
 }
 
 /* ---- watching ---- */

@@ -15,13 +15,14 @@ int store_restore_run(int argc, char **argv);
 int store_check_run(int argc, char **argv);
 int store_inspect_run(int argc, char **argv);
 
-/* Where the store is: as it was named, else what the configuration says. `dir` lives as long as the process;
- * min_free_bytes is the default when no file was read. CLI_OK, CLI_BAD_CONFIG. */
+/* Where the store is: as it was named, else what the configuration says. store_place_free
+ * in any case; min_free_bytes is the default when no file was read. CLI_OK, CLI_BAD_CONFIG. */
 struct store_place {
-    const char *dir;
+    char *dir;
     int64_t min_free_bytes;
 };
 int store_place_of(const char *named, const char *config_path, struct store_place *out);
+void store_place_free(struct store_place *place);
 
 /* How far it is, on stderr when that is a terminal; stops at SIGINT and SIGTERM. */
 struct store_watch store_watch_terminal(void);
