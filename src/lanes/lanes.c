@@ -101,77 +101,11 @@ enum status lanes_open(const struct lanes_options *options, struct lanes **out, 
     return STATUS_OK;
 }
 
-/* Rows wait for a moment between the scan and the scheduler, while the memory of their lanes is on its way
- * into the processor's cache. */
-enum { ROWS_AHEAD = 32 };
-
-struct rebuild {
-    struct lanes *lanes;
-    struct sched_time now;
-    struct marks marks;
-    uint64_t rows, unknown;
-    struct {
-        struct sched_place place;
-        struct sched_owed owed;
-    } ahead[ROWS_AHEAD];
-    uint64_t restored; /* of `rows`; the others are ahead */
-};
-
-static void restore_next(struct rebuild *rebuild)
-{
-    size_t at = rebuild->restored++ % ROWS_AHEAD;
-    sched_restore(rebuild->lanes->sched, rebuild->now, &rebuild->ahead[at].place, &rebuild->ahead[at].owed);
-}
-
-static bool restore(void *ctx, const struct store_owed *row)
-{
-    struct rebuild *rebuild = ctx;
-    struct lanes *lanes = rebuild->lanes;
-    struct sink_entry *sink = lanes_sink_entry(lanes, row->sink);
-    if (!sink) { /* its rows stay owed in the store, until the sink is back or retired */
-        rebuild->unknown++;
-        return true;
-    }
-    struct sched_place place = {.sink = row->sink, .tenant = row->tenant, .ordered = row->ordered};
-    memcpy(place.lane, row->lane, sizeof place.lane);
-    struct sched_owed owed = {.seq = row->seq,
-                              .received_ms = row->received_at_ms,
-                              .state = row->state == ROW_PENDING ? OWED_PENDING
-                                       : row->state == ROW_HELD  ? OWED_HELD
-                                                                 : OWED_DEAD,
-                              .late = row->late,
-                              .job = row->replay,
-                              .attempts = row->attempts,
-                              .first_attempt_ms = row->first_attempt_ms,
-                              .waived_ms = row->waived_ms + marks_waived_ms(&rebuild->marks, row),
-                              .dead_at_ms = row->state == ROW_PENDING ? 0 : row->at_ms};
-    if (rebuild->rows - rebuild->restored == ROWS_AHEAD)
-        restore_next(rebuild);
-    size_t at = rebuild->rows++ % ROWS_AHEAD;
-    rebuild->ahead[at].place = place;
-    rebuild->ahead[at].owed = owed;
-    sched_restore_soon(lanes->sched, &place, false);
-    if (rebuild->rows - rebuild->restored > ROWS_AHEAD / 2)
-        sched_restore_soon(lanes->sched, &rebuild->ahead[(at + ROWS_AHEAD / 2) % ROWS_AHEAD].place, true);
-    return true;
-}
-
 enum status lanes_start(struct lanes *lanes, struct error *err)
 {
-    struct rebuild rebuild = {.lanes = lanes, .now = lanes_now()};
-    enum status status = marks_load(&rebuild.marks, lanes, rebuild.now, err);
-    if (status == STATUS_OK)
-        status = store_scan(lanes->options.store, restore, &rebuild, err);
-    while (rebuild.restored < rebuild.rows)
-        restore_next(&rebuild);
-    if (status == STATUS_OK)
-        marks_restore_lanes(&rebuild.marks);
-    VEC_FREE(&rebuild.marks.all);
+    enum status status = lanes_rebuild(lanes, err);
     if (status != STATUS_OK)
         return status;
-    if (rebuild.rows + rebuild.unknown > 0)
-        log_event(LOG_INFO, "lanes_rebuilt", LOG_INT("rows", rebuild.rows),
-                  LOG_INT("rows_of_unknown_sinks", rebuild.unknown));
     status = store_reader_open(lanes->options.store, &lanes->reader, err);
     if (status != STATUS_OK)
         return status;

@@ -223,6 +223,9 @@ struct sink_entry *lanes_sink_add(struct lanes *lanes, const struct lanes_sink *
 /* Any thread, without the turn: opens or closes the gate of ingest. */
 void backlog_judge(struct lanes *lanes);
 
+/* rebuild.c: what the store says is owed becomes lanes. Before the lanes thread and the writer run. */
+enum status lanes_rebuild(struct lanes *lanes, struct error *err);
+
 /* turn.c */
 struct sched_time lanes_now(void);
 void lanes_wake(void *lanes); /* any thread: the lanes thread turns soon */

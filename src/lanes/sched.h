@@ -95,8 +95,8 @@ struct sched_owed {
 };
 void sched_restore(struct sched *sched, struct sched_time now, const struct sched_place *place,
                    const struct sched_owed *row);
-/* A hint, twice a row: it is restored after some more rows; after fewer. Of millions of lanes none is
- * in the processor's cache, so memory has to be asked early. */
+/* A hint, twice a row before it is restored: the lane of this place is needed soon; then sooner. It asks the
+ * processor for what finding it reads, or for the lane itself. */
 void sched_restore_soon(struct sched *sched, const struct sched_place *place, bool sooner);
 
 /* ---- attempts ---- */

@@ -241,6 +241,27 @@ static void what_is_owed_goes_on_after_a_restart(void **state)
     assert_int_equal(receiver_requests(receiver), before);
 }
 
+/* Rows cross from one thread to the other in batches of 1,024: one full to the brim, and two and one row
+ * more. */
+static void every_row_that_is_owed_is_found_at_the_start(void **state)
+{
+    (void)state;
+    static const unsigned counts[] = {1024, 2049};
+    unsigned sent = 0;
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        fall();
+        asleep = true;
+        rise();
+        rig_put_many(store, sink_id, 10, counts[i]);
+        fall();
+        asleep = false;
+        rise();
+        sent += counts[i];
+        assert_true(RIG_WAIT(receiver_requests(receiver) == sent));
+        assert_true(RIG_WAIT(look().pending == 0 && look().running == 0));
+    }
+}
+
 static void a_hook_that_did_not_fit_into_memory_is_read_back(void **state)
 {
     (void)state;
@@ -497,6 +518,7 @@ int main(void)
         PLAY(hooks_of_a_lane_arrive_complete_and_in_order),
         PLAY(a_failing_head_blocks_its_lane_and_nothing_else),
         PLAY(what_is_owed_goes_on_after_a_restart),
+        PLAY(every_row_that_is_owed_is_found_at_the_start),
         PLAY(a_hook_that_did_not_fit_into_memory_is_read_back),
         PLAY(a_refused_hook_is_a_dead_letter_and_the_next_one_says_so),
         PLAY(too_much_memory_closes_the_gate_and_a_drained_backlog_opens_it),
