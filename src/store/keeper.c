@@ -23,7 +23,8 @@ enum {
     X(PAGES, "PRAGMA page_count")                                                                            \
     X(FREE, "PRAGMA freelist_count")                                                                         \
     X(OLDEST, "SELECT h.seq, h.received_at, EXISTS(SELECT 1 FROM rows r WHERE r.seq = h.seq AND r.state "    \
-              "IN " KEPT_STATES ") FROM hooks h WHERE h.seq >= ?1 ORDER BY h.seq LIMIT ?2")
+              "IN " KEPT_STATES "), length(h.head) + length(h.body) FROM hooks h WHERE h.seq >= ?1 "         \
+              "ORDER BY h.seq LIMIT ?2")
 
 enum keeper_sql {
 #define KEEPER_SQL_ENUM(id, text) KEEPER_##id,
@@ -88,16 +89,19 @@ static uint64_t hooks_over(struct store *store)
     return (uint64_t)((double)hooks * (double)(used - store->options.max_bytes) / (double)used) + 1;
 }
 
-/* Longer by one hook; false when the plan has no room for another range. */
-static bool plan_add(struct range *plan, size_t *len, uint64_t seq)
+/* Longer by one hook; false when the plan has no room for another range. `bytes` is the size of the last
+ * range: every page of a large body has to be read to be freed, so a range of those is short. */
+static bool plan_add(struct range *plan, size_t *len, uint64_t seq, int64_t size, int64_t *bytes)
 {
-    if (*len > 0 && plan[*len - 1].to == seq && seq % BLOCK_SEQS != 0) {
+    if (*len > 0 && plan[*len - 1].to == seq && seq % BLOCK_SEQS != 0 && *bytes + size <= RANGE_BYTES) {
         plan[*len - 1].to = seq + 1;
+        *bytes += size;
         return true;
     }
     if (*len == PLAN_MAX)
         return false;
     plan[(*len)++] = (struct range){seq, seq + 1};
+    *bytes = size;
     return true;
 }
 
@@ -109,6 +113,7 @@ static bool look(struct store *store, uint64_t *from, uint64_t over, struct rang
     int64_t now_ms = clock_unix_ms();
     int64_t expired_ms = now_ms - store->options.retention_ms;
     size_t seen = 0;
+    int64_t bytes = RANGE_BYTES; /* a range of the call before ends there */
     bool more = true;
     sqlite3_bind_int64(oldest, 1, (int64_t)*from);
     sqlite3_bind_int64(oldest, 2, LOOK_MAX);
@@ -123,7 +128,7 @@ static bool look(struct store *store, uint64_t *from, uint64_t over, struct rang
             break;
         }
         if (!kept && (received_at_ms <= expired_ms || over > 0)) {
-            if (!plan_add(plan, len, seq))
+            if (!plan_add(plan, len, seq, sqlite3_column_int64(oldest, 3), &bytes))
                 break;
             over -= over > 0;
         }

@@ -475,7 +475,8 @@ bool checkpoint_empty(struct store *store);
 struct range {
     uint64_t from, to; /* [from, to), within one block */
 };
-enum { PLAN_MAX = 64 };
+/* A range holds one hook, or several of so many bytes together: it goes in one step of a transaction. */
+enum { PLAN_MAX = 64, RANGE_BYTES = 256 << 10 };
 
 struct keeper {
     pthread_t thread;

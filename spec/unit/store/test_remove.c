@@ -7,8 +7,10 @@
 
 #include <cmocka.h>
 
+#include <string.h>
 #include <unistd.h>
 
+#include "store/store_priv.h"
 #include "store_rig.h"
 #include "util/clock.h"
 
@@ -198,6 +200,31 @@ static void removal_does_not_hold_up_commits(void **state)
     assert_true(committed > 0);
 }
 
+/* A transaction removes whole ranges until a millisecond is over: a range of many large bodies was a second.
+ */
+static void large_bodies_go_a_few_at_a_time(void **state)
+{
+    (void)state;
+    enum { COUNT = 60, BODY = 100 * 1000, FIT = RANGE_BYTES / BODY };
+    rig_put_many(store, sink, BODY, COUNT);
+    finish(1, COUNT + 1);
+    options.retention_ms = 1;
+    reopen();
+    struct keeper *keeper = &store->keeper;
+    struct range plan[PLAN_MAX];
+    assert_true(RIG_WAIT(hooks() == 0));
+    pthread_mutex_lock(&keeper->lock); /* what was planned stays to be seen when it is done */
+    memcpy(plan, keeper->plan, sizeof plan);
+    pthread_mutex_unlock(&keeper->lock);
+    uint64_t before = 1;
+    size_t len = 0;
+    for (; len < PLAN_MAX && plan[len].to > 0; len++) {
+        assert_in_range(plan[len].to - before, 1, FIT);
+        before = plan[len].to;
+    }
+    assert_int_equal(len, COUNT / FIT);
+}
+
 int main(void)
 {
 #define FRESH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -207,6 +234,7 @@ int main(void)
         FRESH(no_seq_is_given_twice_after_everything_was_removed),
         FRESH(the_oldest_go_when_the_store_is_over_its_size),
         FRESH(removal_does_not_hold_up_commits),
+        FRESH(large_bodies_go_a_few_at_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
