@@ -236,8 +236,9 @@ static void publish(struct reload *r)
     pthread_mutex_unlock(&g->generation_lock);
     generation_close_sinks(r->next); /* lanes has them now */
 
-    int64_t patience_ms = r->config->store.commit_timeout_ms + ANSWERS_GRACE_MS;
-    if (wait_answered(g, clock_mono_ms() + patience_ms))
+    int64_t until_ms = clock_mono_ms() + r->config->store.commit_timeout_ms + ANSWERS_GRACE_MS;
+    bool other_lanes = is_changed(r, "sources") || is_changed(r, "scripts") || is_changed(r, "ordering");
+    if (wait_answered(g, until_ms) && replays_reloaded(g->replays, other_lanes, until_ms))
         lanes_let_go(g->lanes, r->gone.at, r->gone.len);
     else
         log_event(LOG_WARN, "reload_unanswered", LOG_INT("generation", old->number),

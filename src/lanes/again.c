@@ -39,7 +39,9 @@ const struct uuid *replay_id(const struct lanes *lanes, uint32_t number)
 static void rewind_lane(struct lanes *lanes, const struct lanes_rewind *rewind)
 {
     struct sched_place place;
-    if (!lanes_sink_entry(lanes, rewind->lane.sink))
+    bool ends = rewind->frontier == UINT64_MAX; /* also of a sink that is gone: it may come back */
+    if (ends ? !sched_sink_known(lanes->sched, rewind->lane.sink)
+             : !lanes_sink_entry(lanes, rewind->lane.sink))
         return;
     place_in(&place, rewind->lane.sink, rewind->lane.tenant, true, rewind->lane.lane);
     sched_rewind(lanes->sched, lanes_now(), &place, rewind->frontier);

@@ -64,6 +64,7 @@ void plan_again(struct replays *replays, struct job *job, uint64_t cursor)
     lane_map_free(&job->map);
     job->strays.len = 0;
     job->plan_at = cursor;
+    job->plan_hooks = 0;
     pthread_mutex_lock(&replays->lock);
     job->planned = false;
     pthread_mutex_unlock(&replays->lock);

@@ -89,6 +89,11 @@ enum replay_answer replays_begin(struct replays *replays, struct store_replay *r
 enum replay_answer replays_set(struct replays *replays, const struct uuid *id, int state, int64_t rate,
                                struct store_replay *replay);
 
+/* Another configuration is in force, which may give keys to other lanes (`other_lanes`): plans are made
+ * again. Returns when nothing is on its way that was begun under the old one, so that sinks may go; false:
+ * that was not so until then (monotonic). */
+bool replays_reloaded(struct replays *replays, bool other_lanes, int64_t until_ms);
+
 /* What only memory knows of a job that is not over. */
 struct replay_look {
     const char *waits;      /* static: why nothing is made now; NULL: it gets on */

@@ -21,6 +21,7 @@ struct job {
 
     /* The runner's. */
     struct lane_map map;
+    uint64_t plans;              /* replays->plans when it was made */
     uint64_t plan_at;            /* the window was looked at up to there */
     uint64_t plan_hooks;         /* so many were found */
     uint64_t begins;             /* its first hook; 0: none was found yet */
@@ -43,11 +44,16 @@ struct replays {
     pthread_cond_t wake; /* monotonic: something was asked for, or a step is written */
     struct list jobs;
     uint32_t last_number;
+    bool busy;      /* the runner is on a round */
+    uint64_t round; /* so many are over */
+    uint64_t plans; /* counts the configurations that may give keys to other lanes */
     bool stop;
 };
 
 /* replays.c, under the lock */
 bool job_is_active(const struct job *job);
+/* replays.c: is there one that it takes? */
+bool replay_has_sink(struct replays *replays, const struct store_replay *replay);
 bool replay_takes_sink(const struct store_replay *replay, const struct lanes_sink *sink);
 
 /* runner.c */

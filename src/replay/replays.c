@@ -50,7 +50,7 @@ static bool may_meet(const struct store_replay *a, const struct store_replay *b)
 
 /* ---- beginning ---- */
 
-static bool any_sink(struct replays *replays, const struct store_replay *replay)
+bool replay_has_sink(struct replays *replays, const struct store_replay *replay)
 {
     const struct lanes_sink *sinks;
     size_t count;
@@ -80,11 +80,12 @@ static enum replay_answer judge(struct replays *replays, struct store_replay *re
     return active < REPLAYS_ACTIVE_MAX ? REPLAY_OK : REPLAY_TOO_MANY;
 }
 
-static struct job *job_new(const struct store_replay *replay)
+static struct job *job_new(const struct store_replay *replay, uint64_t plans)
 {
     struct job *job = mem_zalloc(sizeof *job);
     job->is = *replay;
     job->waits = "planning";
+    job->plans = plans;
     job->plan_at = replay->cursor;
     job->tokens_at_ms = clock_mono_ms();
     return job;
@@ -99,10 +100,12 @@ static void begin(struct replays *replays, struct store_replay *replay)
     replay->state = REPLAY_RUNNING;
     replay->created_ms = replay->changed_ms = clock_unix_ms();
     replay->id = uuid_new(replay->created_ms);
-    replay->last = replay->from == REPLAY_FROM_PEN ? INT64_MAX : stats.next_seq - 1;
+    bool pen = replay->from == REPLAY_FROM_PEN;
+    replay->first = pen ? stats.next_seq : 0; /* what it lets go has no lower seq */
+    replay->last = pen ? INT64_MAX : stats.next_seq - 1;
     lanes_replay_known(replays->options.lanes, replay->number, &replay->id);
     store_put_replay(replays->options.store, replay);
-    list_append(&replays->jobs, &job_new(replay)->node);
+    list_append(&replays->jobs, &job_new(replay, replays->plans)->node);
     pthread_cond_broadcast(&replays->wake);
 }
 
@@ -116,7 +119,7 @@ static void log_job(const char *event, const struct store_replay *replay)
 
 enum replay_answer replays_begin(struct replays *replays, struct store_replay *replay)
 {
-    if (!any_sink(replays, replay))
+    if (!replay_has_sink(replays, replay))
         return REPLAY_NO_SINK;
     pthread_mutex_lock(&replays->lock);
     enum replay_answer answer = replays->stop ? REPLAY_UNAVAILABLE : judge(replays, replay);
@@ -190,6 +193,23 @@ bool replays_look(struct replays *replays, uint32_t number, struct replay_look *
     return found;
 }
 
+/* ---- another configuration ---- */
+
+/* The runner takes the new configuration for its next slice; what it is at was begun under the old one. */
+bool replays_reloaded(struct replays *replays, bool other_lanes, int64_t until_ms)
+{
+    pthread_mutex_lock(&replays->lock);
+    replays->plans += other_lanes;
+    uint64_t round = replays->round + 1;
+    while (replays->running && replays->busy && replays->round < round && !replays->stop &&
+           clock_mono_ms() < until_ms)
+        runner_wait_ms(replays, until_ms - clock_mono_ms());
+    bool settled = !replays->running || !replays->busy || replays->round >= round;
+    pthread_cond_broadcast(&replays->wake);
+    pthread_mutex_unlock(&replays->lock);
+    return settled;
+}
+
 /* ---- life ---- */
 
 struct finding {
@@ -216,7 +236,7 @@ static bool find_job(void *ctx, const struct store_replay *replay)
         replays->last_number = replay->number;
     lanes_replay_known(replays->options.lanes, replay->number, &replay->id);
     if (replay->state == REPLAY_RUNNING || replay->state == REPLAY_PAUSED)
-        list_append(&replays->jobs, &job_new(replay)->node);
+        list_append(&replays->jobs, &job_new(replay, replays->plans)->node);
     return true;
 }
 

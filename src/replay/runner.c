@@ -156,6 +156,12 @@ static enum status run(struct replays *replays, struct job *job, int64_t rate, b
     if (hooks == 0)
         return STATUS_OK;
     bool pen = is.from == REPLAY_FROM_PEN;
+    if (!replay_has_sink(replays, &is)) {
+        job_end(replays, job, REPLAY_PAUSED,
+                pen ? "no configured source is it any more; mend that, or cancel it"
+                    : "no configured sink is its any more; mend that, or cancel it");
+        return STATUS_OK;
+    }
     return (pen ? release_hooks : make_hooks)(replays, job, &is, hooks, more);
 }
 
@@ -165,8 +171,13 @@ static bool job_turn(struct replays *replays, struct job *job)
     pthread_mutex_lock(&replays->lock);
     enum replay_state state = job->is.state;
     int64_t rate = job->is.rate;
-    bool planned = job->planned, pen = job->is.from == REPLAY_FROM_PEN, more = false;
+    bool replan = job->plans != replays->plans && job->is.from == REPLAY_FROM_HOOKS;
+    job->plans = replays->plans;
+    uint64_t cursor = job->is.cursor;
+    bool planned = job->planned && !replan, pen = job->is.from == REPLAY_FROM_PEN, more = false;
     pthread_mutex_unlock(&replays->lock);
+    if (replan)
+        plan_again(replays, job, cursor);
     bool tries = state == REPLAY_RUNNING || (state == REPLAY_PAUSED && !job->too_wide);
     if (!planned && tries)
         return (pen ? plan_pen : plan_hooks)(replays, job) == STATUS_OK;
@@ -216,11 +227,15 @@ void *runner_main(void *arg)
             pthread_cond_wait(&replays->wake, &replays->lock);
             continue;
         }
+        replays->busy = true;
         pthread_mutex_unlock(&replays->lock);
         for (struct job *job = NULL; (job = next_job(replays, job));)
             more |= job_turn(replays, job);
         sweep(replays);
         pthread_mutex_lock(&replays->lock);
+        replays->busy = false;
+        replays->round++;
+        pthread_cond_broadcast(&replays->wake);
         if (!more && !replays->stop)
             runner_wait_ms(replays, TURN_MS);
     }

@@ -206,7 +206,8 @@ static enum status give_name(struct store *store, const struct name *old, const 
         sqlite3_bind_int64(update.settled, 3, old->id);
         good = db_exec(db, "BEGIN IMMEDIATE") && name_sink(db, old->id, to) &&
                (!other || name_sink(db, other->id, old->sink)) && move_marks(db, old->id) &&
-               update_rows(&update, &store->blocks) && db_exec(db, "COMMIT");
+               update_rows(&update, &store->blocks) &&
+               replays_rename_sink(db, old->id, old->text, old->sink, to) && db_exec(db, "COMMIT");
     }
     enum status status = finish(store, &update, good, "a sink's rows can't be given its new name", err);
     sqlite3_create_function_v2(db->handle, "lane_of", 1, SQLITE_UTF8, NULL, NULL, NULL, NULL, NULL);

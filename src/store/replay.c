@@ -210,6 +210,47 @@ bool replay_count(sqlite3_stmt **sql, const struct store_change *change)
     return db_run(count);
 }
 
+/* ---- while nobody counted ---- */
+
+enum status replays_settle_accounts(struct store *store, struct error *err)
+{
+    static const char sql[] =
+        "UPDATE replays SET dead = made - done - given_up - (SELECT count(*) FROM rows WHERE "
+        "seq >= replays.first AND state = 0 AND replay = replays.n) "
+        "WHERE state IN (0, 1) AND made > done + dead + given_up AND made - done - dead - given_up > "
+        "(SELECT count(*) FROM rows WHERE seq >= replays.first AND state = 0 AND replay = replays.n)";
+    struct db *db = &store->writer.db;
+    CHECK(!store->writer.started);
+    return db_exec(db, sql)
+               ? STATUS_OK
+               : error_set(err, STATUS_IO, "the replays' accounts can't be settled: %s", db_problem(db));
+}
+
+bool replays_rename_sink(struct db *db, uint32_t sink, const char *source, const char *from, const char *to)
+{
+#define ACTIVE "FROM replays WHERE state IN (0, 1) AND origin = 0"
+    /* Those delivered: their lanes are what is found to be rewound. All others get theirs anyway. */
+    static const char lanes_sql[] =
+        "UPDATE rows SET lane = lane_of(key) WHERE seq >= (SELECT min(first) " ACTIVE
+        ") AND seq <= (SELECT max(cursor) " ACTIVE
+        ") AND sink = ?1 AND state IN (1, 4) AND lane IS NOT NULL AND replay IN (SELECT n " ACTIVE ")";
+#undef ACTIVE
+    static const char names_sql[] = "UPDATE replays SET sink = ?3 WHERE source = ?1 AND sink = ?2";
+    sqlite3_stmt *lanes = NULL, *names = NULL;
+    bool good = sqlite3_prepare_v2(db->handle, lanes_sql, -1, &lanes, NULL) == SQLITE_OK &&
+                sqlite3_prepare_v2(db->handle, names_sql, -1, &names, NULL) == SQLITE_OK;
+    if (good) {
+        sqlite3_bind_int64(lanes, 1, sink);
+        bind_text(names, 1, source);
+        bind_text(names, 2, from);
+        bind_text(names, 3, to);
+        good = db_run(lanes) && db_run(names);
+    }
+    sqlite3_finalize(lanes);
+    sqlite3_finalize(names);
+    return good;
+}
+
 /* ---- looking ---- */
 
 static void text_into(char *out, size_t size, sqlite3_stmt *stmt, int at)

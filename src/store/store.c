@@ -197,7 +197,9 @@ enum status store_start(struct store *store, struct error *err)
     if (status != STATUS_OK)
         return status;
     blocks_counted(&store->blocks);
-    status = dlq_load(store, err);
+    status = replays_settle_accounts(store, err);
+    if (status == STATUS_OK)
+        status = dlq_load(store, err);
     if (status == STATUS_OK)
         status = checkpoint_start(store, err);
     if (status == STATUS_OK)

@@ -294,6 +294,11 @@ bool replay_count_released(sqlite3_stmt **sql, const struct store_hook *hook, ui
 /* It is durable; or never will be. */
 int64_t replay_step_written(struct store *store, struct list *node);
 void replay_step_lost(struct list *node);
+/* Before the writer runs: rows of jobs that died while nobody counted (a sink that was retired). */
+enum status replays_settle_accounts(struct store *store, struct error *err);
+/* In the transaction that renames a sink, with the SQL function lane_of(key): its jobs go by the new name, in
+ * the new lanes. */
+bool replays_rename_sink(struct db *db, uint32_t sink, const char *source, const char *from, const char *to);
 
 /* ---- claim_index.c: who claimed a key, in memory ---------------------------------------------------------
  */
@@ -561,7 +566,7 @@ void remove_undone(struct store *store);
               "ON CONFLICT(n) DO UPDATE SET state = ?3, why = ?4, rate = ?10, changed = ?16, "               \
               "planned = max(planned, ?23), gone = max(gone, ?24), dead_run = 0")                            \
     X(REPLAY_TRIM, "DELETE FROM replays WHERE n <= ?1 AND state IN (2, 3)")                                  \
-    X(REPLAY_STEP, "UPDATE replays SET cursor = ?2, first = iif(hooks = 0, ?6, first), "                     \
+    X(REPLAY_STEP, "UPDATE replays SET cursor = ?2, first = iif(hooks = 0 AND origin = 0, ?6, first), "      \
                    "hooks = hooks + ?3, made = made + ?4, owed = owed + ?5, gone = gone + ?7, "              \
                    "failed = failed + ?8 WHERE n = ?1")                                                      \
     X(REPLAY_RELEASED, "UPDATE replays SET hooks = hooks + 1, released = released + ?2, "                    \
