@@ -187,7 +187,7 @@ describe("a replay of the quarantine", function()
     gate = gateway.start { config = config("old-secret", more) }
     post_many(60, "new-secret", 60)
     gate:restart(config("new-secret", more))
-    local job = begin "source=demo&rate=100"
+    local job = begin "source=demo&rate=30"
     local paused = wait_state(job, "paused")
     assert.is_truthy(paused.why:find("died", 1, true), paused.why)
     assert.equal(1, #gate:events "replay_paused")

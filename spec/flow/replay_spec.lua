@@ -165,6 +165,38 @@ describe("a replay", function()
     verify()
   end)
 
+  it("takes back what has not begun when it is cancelled, also over a kill", function()
+    start({ "--fail", "dead=400", "--delay", "*=100ms" }, 'on_dead = "hold"')
+    post_many(60, 2)
+    for i = 1, 3 do gate:post("demo", { ["X-Entity-Id"] = "dead" }, tostring(i)) end
+    process.wait_for("all of it", function() return #sink:taken() == 60 end)
+    process.wait_for("a held lane", function() return gate:ask("/v1/dlq").json.total == 1 end)
+    for kill = 1, 2 do
+      sink:tell("fail", { key = "dead", status = 503 })
+      local job = begin "source=demo&rate=1000"
+      process.wait_for("all of it to be made", function() return look(job).progress == 1 and look(job).outstanding > 20 end)
+      local before = #replayed(job)
+      assert.equal(200, gate:ask("/v1/replays/" .. job.id .. "?state=cancelled", "PATCH").status)
+      if kill == 2 then
+        gate:kill9()
+        gate:launch()
+      end
+      process.wait_for("nothing of it to be owed", function() return look(job).outstanding == 0 end)
+      local over = look(job)
+      assert.equal("cancelled", over.state)
+      assert.equal(over.made, over.done + over.dead + over.discarded)
+      assert.is_true(over.discarded > 20 and #replayed(job) < before + 20, #replayed(job) .. " " .. before)
+      -- What was a dead letter before is one again, and holds its lane again.
+      assert.equal(1, gate:ask("/v1/dlq").json.total)
+      assert.equal("held", gate:ask("/v1/lanes?key=dead").json.lanes[1].state)
+      sink:tell("fail", { key = "dead", status = 400 })
+    end
+    local taken = #sink:taken()
+    post_many(4, 2) -- and its lanes are free
+    process.wait_for("new ones", function() return #sink:taken() >= taken + 4 end)
+    verify()
+  end)
+
   it("pauses itself when what it sends dies again, and takes dead letters with it", function()
     start({ "--fail", "*=500" }, 'retry = { max_attempts = 1 }, on_dead = "skip"',
       ", breaker = { failures = 1000")

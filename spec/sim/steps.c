@@ -417,6 +417,26 @@ static void job_end(struct world *world)
     job->rows.len = job->next = 0;
 }
 
+/* Whoever cancels it takes back what has not begun. */
+static void job_withdraw(struct world *world, struct dice *dice)
+{
+    const struct job *job = &world->job;
+    struct sched_place place;
+    place_of_lane(job->lane, &place);
+    tell(world, "job withdraws", job->lane, job->next);
+    world->lanes[job->lane].overtaken = 0;
+    for (size_t i = 0; i < job->next; i++) {
+        const struct row *row = &world->rows.at[job->rows.at[i]];
+        if (row->job == 0 || row->live.state != SCHED_ROW_PENDING || row->lane != job->lane)
+            continue;
+        enum sched_answer answer = sched_withdraw(world->sched, world_now(world), &place, row->seq, row->job,
+                                                  dice_chance(dice, 30), dice_chance(dice, 30));
+        if (answer != (row->running ? SCHED_IN_FLIGHT : SCHED_DONE))
+            sim_fail(world, "a withdrawal of seq %lu is answered %d", row->seq, answer);
+    }
+    judge_actions(world);
+}
+
 /* The next row is owed in the store; with what was said before, for all of it goes one way. */
 static struct row *job_store(struct world *world)
 {
@@ -455,7 +475,10 @@ static void job_step(struct world *world, struct dice *dice)
         job_begin(world, dice);
         return;
     }
-    if (job_is_done(world) || dice_chance(dice, 3)) {
+    bool cancelled = dice_chance(dice, 3);
+    if (cancelled && dice_chance(dice, 60))
+        job_withdraw(world, dice);
+    if (cancelled || job_is_done(world)) {
         job_end(world);
         return;
     }

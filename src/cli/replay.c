@@ -187,8 +187,10 @@ static int change(int argc, char **argv)
         show_json(job);
     else if (code == CLI_OK)
         printf("replay %s is %s, %" PRId64 " hooks a second; %" PRId64
-               " deliveries that it made are still owed\n",
-               one.id, show_text(job, "state"), show_int(job, "rate"), show_int(job, "outstanding"));
+               " deliveries that it made are %s\n",
+               one.id, show_text(job, "state"), show_int(job, "rate"), show_int(job, "outstanding"),
+               state && strcmp(state, "cancelled") == 0 ? "taken back, but for those under way"
+                                                        : "still owed");
     buf_free(&path);
     json_decref(job);
     client_close(client);
@@ -243,9 +245,9 @@ const struct cli_verb verb_replay = {
         "  --yes              do not ask; needed where there is no terminal\n"
         "  --reason TEXT      why, for the audit table\n"
         "\n"
-        "pause makes no more of it, and what it has rewound goes on waiting; resume goes on; cancel ends it "
-        "and\n"
-        "lets its lanes go. What it has made already is delivered all the same. rate changes its pace.\n"
+        "pause makes no more of it, and what it has rewound goes on waiting; resume goes on; cancel ends it,\n"
+        "lets its lanes go, and takes back what it has made and not begun to send (what was a dead letter is\n"
+        "one again; hooks that left the quarantine stay stored). rate changes its pace.\n"
         "\n"
         "  --json             the API's JSON, one document\n" CLIENT_HELP "\n"
         "examples:\n"

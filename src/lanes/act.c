@@ -249,8 +249,8 @@ static void do_rows(struct lanes *lanes, struct command *command)
         struct sched_place place;
         place_in(&place, row->sink, row->tenant, row->ordered, row->lane);
         /* What is known of a sink that is gone should stay true. */
-        bool known = ask->each == discard ? sched_sink_known(lanes->sched, row->sink)
-                                          : lanes_sink_entry(lanes, row->sink) != NULL;
+        bool known = ask->each != replay ? sched_sink_known(lanes->sched, row->sink)
+                                         : lanes_sink_entry(lanes, row->sink) != NULL;
         ask->answers[i] = known ? answer_of(ask->each(lanes, &place, row)) : LANES_NOT_FOUND;
     }
 }
@@ -275,6 +275,21 @@ enum lanes_answer lanes_discard(struct lanes *lanes, const struct lanes_row *row
 {
     return bulk(lanes,
                 &(struct bulk_command){.rows = rows, .count = count, .answers = answers, .each = discard});
+}
+
+static enum sched_answer withdraw(struct lanes *lanes, const struct sched_place *place,
+                                  const struct lanes_row *row)
+{
+    bool dead = row->state == ROW_DEAD || row->state == ROW_HELD;
+    return sched_withdraw(lanes->sched, lanes_now(), place, row->seq, row->replay, dead,
+                          row->state == ROW_HELD);
+}
+
+enum lanes_answer lanes_withdraw(struct lanes *lanes, const struct lanes_row *rows, size_t count,
+                                 enum lanes_answer *answers)
+{
+    return bulk(lanes,
+                &(struct bulk_command){.rows = rows, .count = count, .answers = answers, .each = withdraw});
 }
 
 /* ---- rekey ---- */

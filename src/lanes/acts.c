@@ -387,6 +387,26 @@ enum sched_answer sched_discard(struct sched *sched, struct sched_time now, cons
     return SCHED_DONE;
 }
 
+enum sched_answer sched_withdraw(struct sched *sched, struct sched_time now, const struct sched_place *place,
+                                 uint64_t seq, uint32_t job, bool dead, bool hold)
+{
+    sched->now = now;
+    struct lane *lane = lane_of(sched, place, seq);
+    const struct note *note = lane ? note_find(lane, seq) : NULL;
+    if (!lane || !rows_has(&lane->rows, seq))
+        return SCHED_NOT_FOUND;
+    if (is_running(lane, seq))
+        return SCHED_IN_FLIGHT;
+    if (!note || note->job != job || note->held)
+        return SCHED_NOTHING;
+    if (!dead)
+        return sched_discard(sched, now, place, seq, false);
+    lane_leave(sched, lane);
+    lane_bury(sched, lane, seq, hold && lane->ordered, NULL);
+    lane_settle(sched, lane);
+    return SCHED_DONE;
+}
+
 void sched_rewind(struct sched *sched, struct sched_time now, const struct sched_place *place,
                   uint64_t frontier)
 {

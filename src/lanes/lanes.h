@@ -175,6 +175,7 @@ struct lanes_row {
     bool ordered, late;
     uint8_t lane[16];
     int64_t received_ms;
+    uint32_t replay; /* lanes_withdraw: its job */
 };
 /* Dead letters (DEAD and HELD) are owed again, each with a fresh budget and its old seq; NOTHING for one that
  * is owed already. One answer a row in `answers`, which count only when the call says DONE. */
@@ -223,6 +224,12 @@ void lanes_rewind_restore(struct lanes *lanes, const struct lanes_rewind *rewind
 enum lanes_answer lanes_replay_stored(struct lanes *lanes, uint32_t number, const struct lanes_row *rows,
                                       size_t row_count, const struct lanes_rewind *rewinds,
                                       size_t rewind_count);
+
+/* Rows of a job (`replay`) are owed no more, where they still wait: `state` is what they were before it made
+ * them. Dead letters are that again, all others are given up. One answer a row, IN_FLIGHT for one that runs.
+ */
+enum lanes_answer lanes_withdraw(struct lanes *lanes, const struct lanes_row *rows, size_t count,
+                                 enum lanes_answer *answers);
 
 /* False when a runnable head has not moved for 30 s although a slot was free: for /ready and the watchdog. */
 bool lanes_progress(struct lanes *lanes);

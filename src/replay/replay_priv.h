@@ -26,6 +26,9 @@ struct job {
     uint64_t plan_hooks;         /* so many were found */
     uint64_t begins;             /* its first hook; 0: none was found yet */
     bool too_wide;               /* more lanes than a plan can hold */
+    bool ends, let_go;           /* it is over; its lanes were let go */
+    bool withdrawn;              /* what waited was, once at least */
+    uint64_t round;              /* it was at turn in that one */
     VEC(struct map_lane) found;  /* rewound by an earlier life, until the plan is made */
     VEC(struct map_lane) strays; /* lanes that the plan did not foresee: rewound until the end */
     double tokens;
@@ -79,6 +82,9 @@ void batch_rewind(struct batch *batch, const struct map_lane *lane, uint64_t fro
 bool batch_send(struct replays *replays, uint32_t number, const struct batch *batch);
 /* Everything that the job holds back goes on. */
 bool job_let_go(struct replays *replays, struct job *job);
+
+/* withdraw.c: a turn of a job that was cancelled; true: nothing of it is owed any more. */
+bool job_withdraw(struct replays *replays, struct job *job);
 
 /* lag.c: a sink of the job is behind by more than its max_lag. */
 bool job_lags(struct replays *replays, struct job *job, const struct store_replay *is);

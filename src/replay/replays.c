@@ -235,7 +235,10 @@ static bool find_job(void *ctx, const struct store_replay *replay)
     if (replay->number > replays->last_number)
         replays->last_number = replay->number;
     lanes_replay_known(replays->options.lanes, replay->number, &replay->id);
-    if (replay->state == REPLAY_RUNNING || replay->state == REPLAY_PAUSED)
+    bool owes =
+        replay->state == REPLAY_CANCELLED &&
+        replay->made > replay->done + replay->dead + replay->given_up; /* it was killed at taking it back */
+    if (replay->state == REPLAY_RUNNING || replay->state == REPLAY_PAUSED || owes)
         list_append(&replays->jobs, &job_new(replay, replays->plans)->node);
     return true;
 }

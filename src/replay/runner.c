@@ -188,33 +188,39 @@ static bool job_turn(struct replays *replays, struct job *job)
     return more;
 }
 
-/* Jobs that are over leave, when nothing waits for them any more. */
-static void sweep(struct replays *replays)
+/* A job that is over lets its lanes go, and leaves when nothing of it is owed any more. */
+static void sweep(struct replays *replays, struct job *job)
 {
-    struct list over = LIST_INIT(over);
+    bool cancelled = job->is.state == REPLAY_CANCELLED;
+    bool over = !cancelled || job_withdraw(replays, job);
+    if (!job->let_go)
+        job->let_go = job_let_go(replays, job);
+    if (!over)
+        return;
     pthread_mutex_lock(&replays->lock);
-    LIST_EACH_SAFE (node, &replays->jobs) {
-        if (job_is_active(LIST_OWNER(node, struct job, node)))
-            continue;
-        list_remove(node);
-        list_append(&over, node);
-    }
+    list_remove(&job->node);
     pthread_mutex_unlock(&replays->lock);
-    for (struct list *node; (node = list_pop(&over));) {
-        struct job *job = LIST_OWNER(node, struct job, node);
-        job_let_go(replays, job);
-        job_free(job);
-    }
+    job_free(job);
 }
 
-/* The job behind `job` in the list; the first one behind NULL. Only the runner takes jobs out. */
-static struct job *next_job(struct replays *replays, struct job *job)
+/* The first of them that was not at turn in this round; NULL: none is left. Those that are over come first,
+ * so that what they hold is free before others begin. Only the runner takes jobs out. */
+static struct job *next_job(struct replays *replays, uint64_t round)
 {
+    struct job *next = NULL;
     pthread_mutex_lock(&replays->lock);
-    struct list *node = job ? job->node.next : replays->jobs.next;
-    bool end = node == &replays->jobs || replays->stop;
+    LIST_EACH (node, &replays->jobs) {
+        struct job *job = LIST_OWNER(node, struct job, node);
+        if (job->round != round && (!next || (job_is_active(next) && !job_is_active(job))))
+            next = job;
+    }
+    if (next)
+        next->round = round;
+    bool stop = replays->stop, active = next && job_is_active(next);
+    if (next)
+        next->ends = !active;
     pthread_mutex_unlock(&replays->lock);
-    return end ? NULL : LIST_OWNER(node, struct job, node);
+    return stop ? NULL : next;
 }
 
 void *runner_main(void *arg)
@@ -229,9 +235,12 @@ void *runner_main(void *arg)
         }
         replays->busy = true;
         pthread_mutex_unlock(&replays->lock);
-        for (struct job *job = NULL; (job = next_job(replays, job));)
-            more |= job_turn(replays, job);
-        sweep(replays);
+        for (struct job *job; (job = next_job(replays, replays->round + 1));) {
+            if (job->ends)
+                sweep(replays, job);
+            else
+                more |= job_turn(replays, job);
+        }
         pthread_mutex_lock(&replays->lock);
         replays->busy = false;
         replays->round++;

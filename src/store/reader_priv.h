@@ -42,6 +42,9 @@
     X(REPLAYED,                                                                                              \
       "SELECT DISTINCT sink, tenant, lane FROM rows WHERE seq >= ?1 AND seq <= ?2 AND replay = ?3 "          \
       "AND lane IS NOT NULL")                                                                                \
+    X(REPLAY_OWED,                                                                                           \
+      "SELECT r.seq, r.sink, r.tenant, r.lane, r.received_at, r.before FROM rows r "                         \
+      "WHERE r.seq >= ?1 AND r.seq < ?2 AND r.replay = ?3 AND r.state = 0 ORDER BY r.seq, r.sink")           \
     X(DEAD,                                                                                                  \
       "SELECT seq, sink, tenant, cls, at, lane, late FROM rows INDEXED BY dead WHERE state IN " DEAD_STATES  \
       " AND seq >= ?1 ORDER BY seq, sink")

@@ -9,7 +9,8 @@
 #include "util/mem.h"
 
 enum {
-    WALK_LOOK_MAX = 4096, /* hooks a read transaction */
+    WALK_LOOK_MAX = 4096,   /* hooks a read transaction */
+    OWED_LOOK_SEQS = 50000, /* seqs a read transaction: a microsecond each */
 };
 
 const char *replay_state_name(enum replay_state state)
@@ -343,6 +344,41 @@ enum status store_replayed_lanes(struct store_reader *reader, const struct store
              (const uint8_t *)lane.at);
     }
     sqlite3_reset(stmt);
+    return reader_status(rc, true);
+}
+
+enum status store_list_replay_owed(struct store_reader *reader, const struct store_replay *replay,
+                                   uint64_t *from_seq, bool *end,
+                                   bool (*each)(void *ctx, const struct store_replay_owed *row), void *ctx)
+{
+    sqlite3_stmt *stmt = reader->db.sql[READER_REPLAY_OWED];
+    uint64_t from = *from_seq > replay->first ? *from_seq : replay->first, to = from + OWED_LOOK_SEQS;
+    uint64_t last = replay->from == REPLAY_FROM_PEN ? atomic_load(&reader->store->next_seq) : replay->cursor;
+    sqlite3_bind_int64(stmt, 1, (int64_t)from);
+    sqlite3_bind_int64(stmt, 2, (int64_t)to);
+    sqlite3_bind_int64(stmt, 3, replay->number);
+    int rc;
+    while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+        struct bytes lane = db_column(stmt, 3);
+        bool was = sqlite3_column_type(stmt, 5) != SQLITE_NULL;
+        struct store_replay_owed row = {.seq = (uint64_t)sqlite3_column_int64(stmt, 0),
+                                        .sink = (uint32_t)sqlite3_column_int64(stmt, 1),
+                                        .tenant = (uint32_t)sqlite3_column_int64(stmt, 2),
+                                        .ordered = lane.len == sizeof row.lane,
+                                        .received_at_ms = sqlite3_column_int64(stmt, 4),
+                                        .before = was ? (enum row_state)sqlite3_column_int(stmt, 5)
+                                                      : ROW_DISCARDED};
+        if (row.ordered)
+            memcpy(row.lane, lane.at, sizeof row.lane);
+        if (!each(ctx, &row)) {
+            to = row.seq;
+            rc = SQLITE_DONE;
+            break;
+        }
+    }
+    sqlite3_reset(stmt);
+    *from_seq = to;
+    *end = to > last;
     return reader_status(rc, true);
 }
 

@@ -100,9 +100,12 @@ static const char replays_of_pen[] = "ALTER TABLE replays ADD COLUMN origin INTE
 static const char limits[] =
     "CREATE TABLE limits(tenant TEXT PRIMARY KEY, rate REAL NOT NULL, burst INTEGER NOT NULL) WITHOUT ROWID;";
 
+static const char rows_before_a_replay[] = "ALTER TABLE rows ADD COLUMN before INTEGER;";
+
 /* A layout is the sum of its steps; user_version counts those that were taken. */
-static const char *const steps[] = {first_tables, attempts_and_audit, marks, dead_letters, claims, pen,
-                                    replays,      replays_of_pen,     limits};
+static const char *const steps[] = {
+    first_tables, attempts_and_audit, marks,  dead_letters,        claims, pen,
+    replays,      replays_of_pen,     limits, rows_before_a_replay};
 enum { SCHEMA_VERSION = sizeof steps / sizeof steps[0] };
 
 static bool take_steps(struct db *db, int64_t version)

@@ -570,6 +570,20 @@ enum status store_replayed_lanes(struct store_reader *reader, const struct store
                                  void (*each)(void *ctx, uint32_t sink, uint32_t tenant,
                                               const uint8_t lane[16]),
                                  void *ctx);
+/* Rows of a job that are owed, ascending, from *from_seq on, which moves behind what was looked at: a bounded
+ * number a call. `each` returns false to stop behind it, and then its seq is looked at again. `before` is
+ * what the row was when the job made it (DISCARDED: there was none). */
+struct store_replay_owed {
+    uint64_t seq;
+    uint32_t sink, tenant;
+    bool ordered;
+    uint8_t lane[16];
+    int64_t received_at_ms;
+    enum row_state before;
+};
+enum status store_list_replay_owed(struct store_reader *reader, const struct store_replay *replay,
+                                   uint64_t *from_seq, bool *end,
+                                   bool (*each)(void *ctx, const struct store_replay_owed *row), void *ctx);
 /* The hooks that a job asks for, ascending, behind `*after`, which moves to where the next call goes on;
  * looks at a bounded number. `end`: there are none left. */
 enum status store_walk_hooks(struct store_reader *reader, const struct store_replay *replay, uint64_t *after,

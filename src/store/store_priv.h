@@ -579,7 +579,7 @@ void remove_undone(struct store *store);
       "INSERT INTO rows(seq, sink, state, tenant, lane, key, received_at, size, attempts, "                  \
       "late, replay) SELECT seq, ?2, 0, tenant, ?3, ?4, received_at, "                                       \
       "length(head) + length(body), 0, 0, ?5 FROM hooks WHERE seq = ?1 "                                     \
-      "ON CONFLICT(seq, sink) DO UPDATE SET state = 0, "                                                     \
+      "ON CONFLICT(seq, sink) DO UPDATE SET before = state, state = 0, "                                     \
       "lane = iif(state IN " DEAD_STATES ", lane, excluded.lane), "                                          \
       "key = iif(state IN " DEAD_STATES ", key, excluded.key), attempts = 0, first_attempt = 0, "            \
       "due = 0, waived = 0, replay = excluded.replay WHERE state <> 0")                                      \
