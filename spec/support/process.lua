@@ -58,7 +58,7 @@ local function look(pid)
   if not rest then return nil end
   local fields = {}
   for field in rest:gmatch "%S+" do fields[#fields + 1] = field end
-  return fields[1], fields[20]
+  return fields[1], fields[20], tonumber(fields[18])
 end
 
 -- Starts `words` in the background with `env` added. Output goes to out_path / err_path (appended). Gives the pid.
@@ -79,10 +79,11 @@ function process.signal(pid, name)
   return process.alive(pid) and os.execute(("kill -%s %d 2>/dev/null"):format(name, pid)) == 0
 end
 
--- One of ours, started here. A zombie is gone too: nobody in this program waits for grandchildren.
+-- One of ours, started here. A zombie is gone too: nobody in this program waits for grandchildren. But not while a
+-- thread of it is still in a sync: until that ends, the process has its files, and their locks.
 function process.alive(pid)
-  local state, started = look(pid)
-  local gone = not state or state == "Z" or started ~= running[pid]
+  local state, started, threads = look(pid)
+  local gone = not state or (state == "Z" and threads <= 1) or started ~= running[pid]
   if gone then running[pid] = nil end
   return not gone
 end

@@ -186,8 +186,7 @@ static int change(int argc, char **argv)
     if (code == CLI_OK && one.json)
         show_json(job);
     else if (code == CLI_OK)
-        printf("replay %s is %s, %" PRId64 " hooks a second; %" PRId64
-               " deliveries that it made are %s\n",
+        printf("replay %s is %s, %" PRId64 " hooks a second; %" PRId64 " deliveries that it made are %s\n",
                one.id, show_text(job, "state"), show_int(job, "rate"), show_int(job, "outstanding"),
                state && strcmp(state, "cancelled") == 0 ? "taken back, but for those under way"
                                                         : "still owed");
@@ -245,8 +244,10 @@ const struct cli_verb verb_replay = {
         "  --yes              do not ask; needed where there is no terminal\n"
         "  --reason TEXT      why, for the audit table\n"
         "\n"
-        "pause makes no more of it, and what it has rewound goes on waiting; resume goes on; cancel ends it,\n"
-        "lets its lanes go, and takes back what it has made and not begun to send (what was a dead letter is\n"
+        "pause makes no more of it, and what it has rewound goes on waiting; resume goes on; cancel ends "
+        "it,\n"
+        "lets its lanes go, and takes back what it has made and not begun to send (what was a dead letter "
+        "is\n"
         "one again; hooks that left the quarantine stay stored). rate changes its pace.\n"
         "\n"
         "  --json             the API's JSON, one document\n" CLIENT_HELP "\n"

@@ -402,7 +402,7 @@ enum sched_answer sched_withdraw(struct sched *sched, struct sched_time now, con
     if (!dead)
         return sched_discard(sched, now, place, seq, false);
     lane_leave(sched, lane);
-    lane_bury(sched, lane, seq, hold && lane->ordered, NULL);
+    lane_bury(sched, lane, seq, hold && lane->ordered, note->attempts > 0 ? "withdrawn" : NULL);
     lane_settle(sched, lane);
     return SCHED_DONE;
 }

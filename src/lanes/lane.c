@@ -423,7 +423,7 @@ void lane_loses(struct sched *sched, struct lane *lane, uint64_t seq)
 
 void lane_bury(struct sched *sched, struct lane *lane, uint64_t seq, bool hold, const char *cls)
 {
-    CHECK(dead_class_known(cls, strlen(cls)));
+    CHECK(!cls || dead_class_known(cls, strlen(cls))); /* NULL: as it was */
     struct sched_sink *sink = lane->flow->sink;
     struct note *note = note_get(sched, lane, seq);
     note->late |= lane->highest_sent > seq;

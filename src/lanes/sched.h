@@ -241,7 +241,8 @@ enum sched_answer sched_discard(struct sched *sched, struct sched_time now, cons
 enum sched_answer sched_may_discard(struct sched *sched, const struct sched_place *place, uint64_t seq,
                                     bool dead);
 /* A row of a job that still waits is owed no more: a dead letter, as it was before (`dead`; `hold`: one that
- * held its lane), or else given up. NOTHING when it is not the job's, or died already. */
+ * held its lane; of the class it died of, or "withdrawn" when the job tried it), or else given up. NOTHING
+ * when it is not the job's, or died already. */
 enum sched_answer sched_withdraw(struct sched *sched, struct sched_time now, const struct sched_place *place,
                                  uint64_t seq, uint32_t job, bool dead, bool hold);
 /* A replay job rewinds a lane: rows above `frontier` wait, even when the lane has run empty below it, until

@@ -29,6 +29,7 @@ const char *lane_state_name(enum lane_state state);
     X("exhausted")  /* its time or its attempts are over */                                                  \
     X("skipped")    /* by a person */                                                                        \
     X("unreadable") /* its stored bytes do not decode */                                                     \
+    X("withdrawn")  /* dead before; a replay had tried it again, and was cancelled */                        \
     X("sink_gone")  /* retired with what it was owed */                                                      \
     X("source_gone")
 bool dead_class_known(const char *text, size_t len);

@@ -254,7 +254,10 @@ enum status store_sink_rename(struct store *store, const char *source, const cha
 
     uint64_t owed = both.old.pending + both.old.held, waiting = both.other.pending + both.other.held;
     if (owed + both.old.dead == 0)
-        return STATUS_OK;
+        return replays_follow(&store->writer.db, source, from, to)
+                   ? STATUS_OK
+                   : error_set(err, STATUS_IO, "replays can't be given a sink's new name: %s",
+                               db_problem(&store->writer.db));
     if (waiting + both.other.dead > 0) {
         if (owed == 0)
             return STATUS_OK; /* dead letters alone stay where they are */

@@ -227,6 +227,23 @@ enum status replays_settle_accounts(struct store *store, struct error *err)
                : error_set(err, STATUS_IO, "the replays' accounts can't be settled: %s", db_problem(db));
 }
 
+bool replays_follow(struct db *db, const char *source, const char *from, const char *to)
+{
+    sqlite3_stmt *stmt = NULL;
+    bool good = sqlite3_prepare_v2(db->handle,
+                                   "UPDATE replays SET sink = ?3 WHERE source = ?1 AND sink = ?2 "
+                                   "AND state IN (0, 1)",
+                                   -1, &stmt, NULL) == SQLITE_OK;
+    if (good) {
+        bind_text(stmt, 1, source);
+        bind_text(stmt, 2, from);
+        bind_text(stmt, 3, to);
+        good = db_run(stmt);
+    }
+    sqlite3_finalize(stmt);
+    return good;
+}
+
 bool replays_rename_sink(struct db *db, uint32_t sink, const char *source, const char *from, const char *to)
 {
 #define ACTIVE "FROM replays WHERE state IN (0, 1) AND origin = 0"
@@ -236,20 +253,14 @@ bool replays_rename_sink(struct db *db, uint32_t sink, const char *source, const
         ") AND seq <= (SELECT max(cursor) " ACTIVE
         ") AND sink = ?1 AND state IN (1, 4) AND lane IS NOT NULL AND replay IN (SELECT n " ACTIVE ")";
 #undef ACTIVE
-    static const char names_sql[] = "UPDATE replays SET sink = ?3 WHERE source = ?1 AND sink = ?2";
-    sqlite3_stmt *lanes = NULL, *names = NULL;
-    bool good = sqlite3_prepare_v2(db->handle, lanes_sql, -1, &lanes, NULL) == SQLITE_OK &&
-                sqlite3_prepare_v2(db->handle, names_sql, -1, &names, NULL) == SQLITE_OK;
+    sqlite3_stmt *lanes = NULL;
+    bool good = sqlite3_prepare_v2(db->handle, lanes_sql, -1, &lanes, NULL) == SQLITE_OK;
     if (good) {
         sqlite3_bind_int64(lanes, 1, sink);
-        bind_text(names, 1, source);
-        bind_text(names, 2, from);
-        bind_text(names, 3, to);
-        good = db_run(lanes) && db_run(names);
+        good = db_run(lanes);
     }
     sqlite3_finalize(lanes);
-    sqlite3_finalize(names);
-    return good;
+    return good && replays_follow(db, source, from, to);
 }
 
 /* ---- looking ---- */

@@ -298,6 +298,8 @@ void replay_step_lost(struct list *node);
 enum status replays_settle_accounts(struct store *store, struct error *err);
 /* In the transaction that renames a sink, with the SQL function lane_of(key): its jobs go by the new name, in
  * the new lanes. */
+bool replays_follow(struct db *db, const char *source, const char *from,
+                    const char *to); /* their words alone */
 bool replays_rename_sink(struct db *db, uint32_t sink, const char *source, const char *from, const char *to);
 
 /* ---- claim_index.c: who claimed a key, in memory ---------------------------------------------------------

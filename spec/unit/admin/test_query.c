@@ -166,7 +166,8 @@ static void a_bad_value_is_named(void **state)
     refuses("dedupe_key=", QUERY_DEDUPE_KEY, "bad_filter", "dedupe_key");
     refuses("class=a%20b", QUERY_CLASS, "bad_filter", "class");
     refuses("class=exausted", QUERY_CLASS, "bad_filter", "class");
-    assert_string_equal("one of: refused exhausted skipped unreadable sink_gone source_gone", fault.expected);
+    assert_string_equal("one of: refused exhausted skipped unreadable withdrawn sink_gone source_gone",
+                        fault.expected);
     refuses("failure=", QUERY_FAILURE, "bad_filter", "failure");
     refuses("failure=bad_signatur", QUERY_FAILURE, "bad_filter", "failure");
     assert_non_null(strstr(fault.expected, "one of: "));

@@ -184,7 +184,7 @@ static void a_store_of_an_older_layout_grows(void **state)
         "DROP TABLE audit; DROP TABLE attempts; DROP TABLE marks; DROP TABLE claims; DROP TABLE pen; DROP "
         "INDEX dead;"
         "DROP TABLE limits; DROP TABLE replays; ALTER TABLE rows DROP COLUMN replay; ALTER TABLE rows DROP "
-        "COLUMN size;"
+        "COLUMN before; ALTER TABLE rows DROP COLUMN size;"
         "CREATE INDEX dead ON rows(seq, sink, tenant, cls, at, lane) WHERE state IN (2, 3);"
         "PRAGMA user_version = 1;";
     assert_int_equal(sqlite3_exec(db, back, NULL, NULL, NULL), SQLITE_OK);
