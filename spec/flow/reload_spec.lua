@@ -417,6 +417,6 @@ describe("a reload", function()
     start {}
     for _ = 1, 20 do process.signal(gate.pid, "HUP") end
     gate:stop()
-    assert.equal(1, #gate:events "stopped")
+    assert.equal(1, #gate:events "stopped", process.read_file(gate.log_path))
   end)
 end)
