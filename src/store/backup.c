@@ -67,13 +67,15 @@ static enum status look_at(const char *path, const struct store_backup *ask, str
     struct still still;
     enum status status = still_open(&still, path, false, err);
     if (status != STATUS_OK)
-        return status;
+        goto close_still;
     out->bytes = still_file_bytes(path, "");
     schema_epoch(&still.db, &out->epoch, NULL);
     status = check_all(&still, &ask->judge, &out->verdict, err);
     if (status == STATUS_OK && out->verdict.faults > 0)
         status = error_set(err, STATUS_CORRUPT, "the store has %llu faults, so that this would be no backup",
                            (unsigned long long)out->verdict.faults);
+
+close_still:
     still_close(&still);
     return status;
 }
@@ -85,10 +87,8 @@ enum status store_backup(const struct store_backup *ask, struct store_copied *ou
     struct watching watching;
     *out = (struct store_copied){0};
     enum status status = still_open(&still, ask->data_dir, true, err);
-    if (status == STATUS_CORRUPT)
-        still_close(&still);
     if (status != STATUS_OK)
-        return status;
+        goto close_still;
     out->served = still.served;
     status = check_room(ask, &still, out, err);
     if (status != STATUS_OK)

@@ -2,8 +2,6 @@
 
 #include "store/store_priv.h"
 
-#define TEXT_OF(n) #n
-#define TEXT(n) TEXT_OF(n)
 /* BLOCK_SEQS is an enumerator: the two are compared in check.c. */
 #define SEQS "1024"
 
@@ -94,7 +92,7 @@ const struct check_rule check_rules[] = {
      "OR hooks < 0 OR made < 0 OR owed < 0",
      "replay jobs", "number", "a known state, a cursor within its window", RESTORE},
     {9, "limits",
-     "SELECT count(*), NULL FROM limits WHERE NOT (rate >= 0 AND burst >= 0)",
+     "SELECT count(*), NULL FROM limits WHERE NOT (rate > 0 AND burst > 0)",
      "limits of tenants", "number", "a rate and a burst", RESTORE},
 };
 /* clang-format on */

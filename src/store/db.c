@@ -45,7 +45,8 @@ const char *db_problem(const struct db *db)
 static char *uri_of(const char *path, const char *options)
 {
     struct buf uri = {0};
-    buf_puts(&uri, "file:");
+    /* An absolute path behind an empty host: "//data" alone would be taken for a host of that name. */
+    buf_puts(&uri, *path == '/' ? "file://" : "file:");
     for (const char *c = path; *c; c++)
         buf_putf(&uri, strchr("?#%", *c) ? "%%%02X" : "%c", *c);
     buf_puts(&uri, options);

@@ -34,7 +34,8 @@ enum status lock_take(const char *data_dir, int *out, struct error *err)
 {
     char *path = mem_format("%s/lock", data_dir);
     enum status status = STATUS_OK;
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    /* No link is followed: a restore is often run by root, and this file is written to. */
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) {
         status = error_set(err, STATUS_IO, "data_dir %s: can't be written: %s", data_dir, strerror(errno));
         goto free_path;

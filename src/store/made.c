@@ -11,15 +11,20 @@
 
 #include "store/tools_priv.h"
 
-enum status sync_dir_of(const char *path, struct error *err)
+enum status sync_dir(const char *dir, struct error *err)
 {
-    char *copy = mem_strdup(path);
-    const char *dir = dirname(copy);
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool synced = fd >= 0 && fsync(fd) == 0;
     enum status status = synced ? STATUS_OK : error_set(err, STATUS_IO, "%s: %s", dir, strerror(errno));
     if (fd >= 0)
         close(fd);
+    return status;
+}
+
+enum status sync_dir_of(const char *path, struct error *err)
+{
+    char *copy = mem_strdup(path);
+    enum status status = sync_dir(dirname(copy), err);
     free(copy);
     return status;
 }
@@ -39,15 +44,33 @@ static bool still_named(int fd, const char *path)
            open_file.st_dev == named.st_dev;
 }
 
+/* In a folder of many, such as /tmp, somebody may have put a file of his own there, to read all hooks in it;
+ * or a second name of one of ours, to have it emptied. */
+static bool is_ours(int fd)
+{
+    struct stat found;
+    return fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && found.st_uid == geteuid() &&
+           found.st_nlink <= 1;
+}
+
 enum status made_begin(struct made *made, const char *path, struct error *err)
 {
     *made = (struct made){.path = mem_strdup(path), .part = mem_format("%s.part", path), .fd = -1};
     if (exists(path))
         return error_set(err, STATUS_REFUSED,
                          "%s is there already, and nothing is overwritten: name another file", path);
-    int fd = open(made->part, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+    int fd = open(made->part, flags | O_EXCL, 0600);
+    bool was_there = fd < 0 && errno == EEXIST;
+    if (was_there)
+        fd = open(made->part, flags, 0600);
     if (fd < 0)
         return error_set(err, STATUS_IO, "%s: %s", made->part, strerror(errno));
+    if (was_there && !is_ours(fd)) {
+        close(fd);
+        return error_set(err, STATUS_REFUSED, "%s is there already, and not our own file: name another file",
+                         made->part);
+    }
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 || !still_named(fd, made->part)) {
         close(fd);
         return error_set(err, STATUS_BUSY, "%s is being made by another process", path);

@@ -155,7 +155,7 @@ static enum status copy_names(const char *dir, const char *aside, bool *linked, 
         free(from);
         free(to);
     }
-    return *linked ? sync_dir_of(aside, err) : STATUS_OK;
+    return *linked ? sync_dir(aside, err) : STATUS_OK;
 }
 
 static enum status take_away(const char *dir, const char *aside, bool linked, struct error *err)
@@ -164,13 +164,27 @@ static enum status take_away(const char *dir, const char *aside, bool linked, st
     for (int i = 0; i < STORE_FILES && status == STATUS_OK; i++) {
         char *from = mem_format("%s/%s", dir, store_files[i]),
              *to = mem_format("%s/%s", aside, store_files[i]);
-        int rc = linked ? unlink(from) : rename(from, to);
+        int rc = linked ? 0 : rename(from, to);
+        /* A file that got its second name before the next one didn't stays where it is: rename() sees nothing
+         * to do. An old log beside the new store would be read into it. */
+        if (rc == 0)
+            rc = unlink(from);
         if (rc != 0 && errno != ENOENT)
             status = error_set(err, STATUS_IO, "%s: %s", from, strerror(errno));
         free(from);
         free(to);
     }
-    return status;
+    return status == STATUS_OK ? sync_dir(aside, err) : status;
+}
+
+/* Run by root, it must be readable by whom the directory belongs to; who must not be able to lead us to
+ * another file. */
+static void give_to_owner(const char *dir, const char *path)
+{
+    struct stat owner;
+    if (geteuid() == 0 && stat(dir, &owner) == 0 && owner.st_uid != 0 &&
+        lchown(path, owner.st_uid, owner.st_gid) != 0)
+        return; /* the gateway will say that it can't read it */
 }
 
 static enum status move_aside(const char *dir, struct store_copied *out, struct error *err)
@@ -185,10 +199,13 @@ static enum status move_aside(const char *dir, struct store_copied *out, struct 
     if (mkdir(aside, 0700) != 0)
         status = error_set(err, STATUS_IO, "%s: %s", aside, strerror(errno));
     if (status == STATUS_OK)
+        status = sync_dir_of(aside, err);
+    if (status == STATUS_OK)
         status = copy_names(dir, aside, &linked, err);
     if (status == STATUS_OK)
         status = take_away(dir, aside, linked, err);
     if (status == STATUS_OK) {
+        give_to_owner(dir, aside);
         out->aside = true;
         snprintf(out->aside_path, sizeof out->aside_path, "%s", aside);
     }
@@ -197,15 +214,6 @@ static enum status move_aside(const char *dir, struct store_copied *out, struct 
 }
 
 /* ---- all ---- */
-
-/* Run by root, it must be readable by whom it belonged to. */
-static void give_to_owner(const char *dir, const char *path)
-{
-    struct stat owner;
-    if (geteuid() == 0 && stat(dir, &owner) == 0 && owner.st_uid != 0 &&
-        chown(path, owner.st_uid, owner.st_gid) != 0)
-        return; /* the gateway will say that it can't read it */
-}
 
 static enum status place(const struct store_restore *ask, const char *copy, struct store_copied *out,
                          struct error *err)

@@ -20,9 +20,10 @@ struct still {
     int layout;  /* 0: an empty file */
 };
 
-/* `path` is a directory or a file. When somebody serves the directory: BUSY, unless `beside`. */
+/* `path` is a directory or a file. When somebody serves the directory: BUSY, unless `beside`. CORRUPT may
+ * leave it open (`db.handle`), for check.c to say more: close it in any case. */
 enum status still_open(struct still *still, const char *path, bool beside, struct error *err);
-void still_close(struct still *still);
+void still_close(struct still *still); /* also one that is closed already */
 int64_t still_file_bytes(const char *path, const char *suffix);
 
 /* ---- watch.c ---- */
@@ -53,6 +54,8 @@ enum status made_begin(struct made *made, const char *path, struct error *err);
 /* Synced, and there under its name, which nobody took meanwhile. */
 enum status made_finish(struct made *made, struct error *err);
 void made_undo(struct made *made); /* removes it; nothing after made_finish */
+/* The names in a directory; in the one that holds `path`. */
+enum status sync_dir(const char *dir, struct error *err);
 enum status sync_dir_of(const char *path, struct error *err);
 
 /* ---- copy.c ---- */

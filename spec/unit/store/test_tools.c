@@ -237,6 +237,17 @@ static void test_backup_beside_commits(void **state)
     }
 }
 
+/* As an URI, "//x/y" alone would be the host x. */
+static void test_a_path_may_begin_with_two_slashes(void **state)
+{
+    (void)state;
+    fill();
+    assert_int_equal(back_up(in_out("b")), STATUS_OK);
+    char *path = mem_format("/%s", in_out("b"));
+    assert_string_equal(check(path), "");
+    free(path);
+}
+
 static void test_backup_overwrites_nothing(void **state)
 {
     (void)state;
@@ -255,6 +266,25 @@ static void test_backup_overwrites_nothing(void **state)
     assert_int_equal(back_up(in_out("c")), STATUS_OK);
     assert_string_equal(check(in_out("c")), "");
     assert_false(is_there(in_out("c.part")));
+}
+
+/* In a folder of many, a name that is foreseen may be there already, as another name of something. */
+static void test_backup_writes_into_no_file_of_others(void **state)
+{
+    (void)state;
+    fill();
+    int fd = open(in_out("precious"), O_RDWR | O_CREAT, 0600);
+    assert_int_equal(write(fd, "precious", 8), 8);
+    assert_int_equal(link(in_out("precious"), in_out("e.part")), 0);
+    assert_int_equal(back_up(in_out("e")), STATUS_REFUSED);
+    assert_non_null(strstr(said.text, "e.part is there already"));
+    struct stat found;
+    assert_int_equal(fstat(fd, &found), 0);
+    assert_int_equal(found.st_size, 8);
+    assert_true(is_there(in_out("e.part")));
+    close(fd);
+    assert_int_equal(symlink(in_out("precious"), in_out("f.part")), 0);
+    assert_int_equal(back_up(in_out("f")), STATUS_IO);
 }
 
 static void test_backup_on_a_full_disk(void **state)
@@ -570,6 +600,48 @@ static void test_restore_keeps_what_was_there(void **state)
     rig_remove_dir(old);
 }
 
+/* Where not every file can have a second name, all are moved: none of the old ones stays beside the new
+ * store, whose log it would be. */
+static void test_restore_moves_what_it_cannot_link(void **state)
+{
+    (void)state;
+    fill();
+    assert_int_equal(back_up(in_out("b")), STATUS_OK);
+    char *old = rig_copy_dir(dir);
+    char *log = mem_format("%s/store.db-wal", old), *shm = mem_format("%s/store.db-shm", old);
+    assert_true(is_there(log));
+    unlink(shm);
+    assert_int_equal(mkdir(shm, 0700), 0); /* no directory has two */
+    assert_int_equal(restore_to(in_out("b"), old, true), STATUS_OK);
+    assert_false(is_there(log));
+    assert_false(is_there(shm));
+    assert_string_equal(check(old), "");
+    assert_string_equal(check(copied.aside_path), "");
+    char *moved = mem_format("%s/store.db-wal", copied.aside_path);
+    assert_true(is_there(moved));
+    free(moved);
+    free(log);
+    free(shm);
+    rig_remove_dir(old);
+}
+
+/* Root may restore into the directory of somebody else, who can have put anything there. */
+static void test_restore_follows_no_link(void **state)
+{
+    (void)state;
+    fill();
+    assert_int_equal(back_up(in_out("b")), STATUS_OK);
+    assert_int_equal(mkdir(in_out("d"), 0700), 0);
+    copy_to(in_out("b"), in_out("precious"));
+    assert_int_equal(symlink(in_out("precious"), in_out("d/lock")), 0);
+    assert_int_equal(restore_to(in_out("b"), in_out("d"), false), STATUS_IO);
+    assert_int_equal(unlink(in_out("d/lock")), 0);
+    assert_int_equal(symlink(in_out("precious"), in_out("d/store.db.restoring")), 0);
+    assert_int_equal(restore_to(in_out("b"), in_out("d"), false), STATUS_IO);
+    assert_string_equal(check(in_out("precious")), "");
+    assert_int_equal(restore_to(in_out("b"), in_out("d"), false), STATUS_OK);
+}
+
 static void test_an_interrupted_restore_is_no_empty_store(void **state)
 {
     (void)state;
@@ -624,7 +696,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_backup_is_whole),
         TEST(test_backup_beside_commits),
+        TEST(test_a_path_may_begin_with_two_slashes),
         TEST(test_backup_overwrites_nothing),
+        TEST(test_backup_writes_into_no_file_of_others),
         TEST(test_backup_on_a_full_disk),
         TEST(test_backup_can_be_stopped),
         TEST(test_check_tells_every_breach),
@@ -634,6 +708,8 @@ int main(void)
         TEST(test_the_log_is_read_too_and_nothing_changes),
         TEST(test_restore_begins_an_epoch),
         TEST(test_restore_keeps_what_was_there),
+        TEST(test_restore_moves_what_it_cannot_link),
+        TEST(test_restore_follows_no_link),
         TEST(test_an_interrupted_restore_is_no_empty_store),
         TEST(test_restore_of_an_older_layout),
         TEST(test_restore_of_a_damaged_one_is_somebodys_word),
