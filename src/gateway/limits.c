@@ -21,9 +21,15 @@ enum status gateway_open_limits(struct gateway *g, struct error *err)
     g->limits = limits_open();
     generation_limits(g->generation, g->limits);
     enum status status = store_limits(g->store, keep, &kept, err);
-    VEC_EACH (limit, &kept.all)
-        VEC_PUSH(&put, ((struct limits_tenant){limit->tenant, {limit->rate, limit->burst}}));
-    limits_restore(g->limits, put.at, put.len);
+    VEC_EACH (limit, &kept.all) {
+        struct limits_tenant tenant = {limit->tenant, {limit->rate, limit->burst}};
+        if (status == STATUS_OK && !limit_in_bounds(tenant.limit))
+            status = error_set(err, STATUS_CORRUPT, "the stored rate limit of tenant %s is out of bounds",
+                               limit->tenant);
+        VEC_PUSH(&put, tenant);
+    }
+    if (status == STATUS_OK)
+        limits_restore(g->limits, put.at, put.len);
     VEC_FREE(&kept.all);
     VEC_FREE(&put);
     return status;

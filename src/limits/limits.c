@@ -13,6 +13,12 @@
 
 #define NEWS_EVERY_NS (60LL * 1000000000)
 
+bool limit_in_bounds(struct limit limit)
+{
+    return limit.rate >= LIMIT_RATE_MIN && limit.rate <= LIMIT_RATE_MAX && limit.burst >= 1 &&
+           limit.burst <= LIMIT_BURST_MAX;
+}
+
 int64_t limit_burst_of(double rate)
 {
     return rate > 1 ? (int64_t)ceil(rate) : 1;

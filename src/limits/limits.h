@@ -22,6 +22,8 @@ struct limit {
 };
 #define LIMIT_RATE_MIN 0.001
 enum { LIMIT_RATE_MAX = 1000000, LIMIT_BURST_MAX = 1000000 };
+/* Within those bounds, which all arithmetic here relies on. */
+bool limit_in_bounds(struct limit limit);
 /* What a limit without a burst has: a second's worth, one at least. */
 int64_t limit_burst_of(double rate);
 

@@ -115,12 +115,23 @@ static void what_was_put_comes_back_at_once(void **state)
     assert_int_equal(taken("t8", 9), 9);
 }
 
+/* What a damaged store may bring: the first would be a division by zero, the last an overflow. */
+static void only_limits_in_bounds_are_limits(void **state)
+{
+    (void)state;
+    assert_true(limit_in_bounds(five) && limit_in_bounds((struct limit){LIMIT_RATE_MAX, LIMIT_BURST_MAX}));
+    assert_false(limit_in_bounds((struct limit){1e10, 5}) || limit_in_bounds((struct limit){1e-300, 5}) ||
+                 limit_in_bounds((struct limit){-1, 5}) || limit_in_bounds((struct limit){1, 0}) ||
+                 limit_in_bounds((struct limit){1, INT64_MAX}));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_nearest_word_counts, setup, teardown),
         cmocka_unit_test_setup_teardown(a_change_elsewhere_fills_no_bucket, setup, teardown),
         cmocka_unit_test_setup_teardown(what_was_put_comes_back_at_once, setup, teardown),
+        cmocka_unit_test(only_limits_in_bounds_are_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
