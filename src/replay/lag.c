@@ -50,20 +50,25 @@ static const struct lanes_sink *of_job(const struct store_replay *is, const stru
     return NULL;
 }
 
+/* `listed` is set when all lanes were gone through for the answer. */
 static bool sink_lags(struct replays *replays, struct job *job, const struct store_replay *is,
-                      const struct lanes_sink *sink, int64_t oldest_ms)
+                      const struct lanes_sink *sink, int64_t oldest_ms, bool *listed)
 {
     int64_t before_ms = clock_unix_ms() - is->max_lag_ms;
     if (oldest_ms == 0 || oldest_ms >= before_ms)
         return false;
     bool blames_itself = sink->ordered && is->from == REPLAY_FROM_HOOKS && is->made > 0;
-    return !blames_itself || oldest_elsewhere(replays, job, sink->id, is->cursor) < before_ms;
+    if (!blames_itself)
+        return true;
+    *listed = true;
+    return oldest_elsewhere(replays, job, sink->id, is->cursor) < before_ms;
 }
 
 bool job_lags(struct replays *replays, struct job *job, const struct store_replay *is)
 {
     if (clock_mono_ms() < job->lag_look_ms)
         return job->lags;
+    bool listed = false;
     job->lags = false;
     const struct lanes_sink *sinks;
     size_t count;
@@ -73,10 +78,10 @@ bool job_lags(struct replays *replays, struct job *job, const struct store_repla
     size_t seen = lanes_sinks(replays->options.lanes, views, room);
     for (size_t i = 0; i < seen && i < room && !job->lags; i++) {
         const struct lanes_sink *sink = of_job(is, sinks, count, views[i].id);
-        job->lags = sink && sink_lags(replays, job, is, sink, views[i].oldest_ms);
+        job->lags = sink && sink_lags(replays, job, is, sink, views[i].oldest_ms, &listed);
     }
     replays->options.let_go(held);
     free(views);
-    job->lag_look_ms = clock_mono_ms() + (job->lags ? LOOK_EVERY_MS : 0);
+    job->lag_look_ms = clock_mono_ms() + (job->lags || listed ? LOOK_EVERY_MS : 0);
     return job->lags;
 }
