@@ -72,7 +72,8 @@ int store_restore_run(int argc, char **argv)
         return code;
     }
 
-    struct store_faults faults = {.json = json};
+    /* Without --damaged a fault is an error, and told as one: there is no document then. */
+    struct store_faults faults = {.json = json && damaged};
     struct store_restore ask = {.file = file,
                                 .data_dir = place.dir,
                                 .replace = replace,

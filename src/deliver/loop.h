@@ -22,11 +22,11 @@ enum status loop_open(struct deliver *deliver, unsigned index, struct loop **out
 void loop_post(struct loop *loop, struct list *attempts);
 /* On the loop's thread, from a sink's start(). */
 void loop_run(struct loop *loop, struct loop_transfer *transfer);
-/* Nothing is posted any more. Running transfers may go on until the deadline (monotonic ms). */
 /* On the loop's thread: a transfer opened this socket; and before a socket so opened is closed, whoever
  * closes it. */
 void loop_opened(struct loop *loop, int fd);
 void loop_closes(struct loop *loop, int fd);
+/* Nothing is posted any more. Running transfers may go on until the deadline (monotonic ms). */
 void loop_stop(struct loop *loop, int64_t deadline_ms);
 void loop_join(struct loop *loop);
 /* Joined; drops the connections. */
