@@ -11,6 +11,7 @@
 #include "util/cond.h"
 #include "util/list.h"
 #include "util/mem.h"
+#include "util/thread.h"
 
 enum {
     READ_AT_ONCE = 64,
@@ -196,7 +197,7 @@ struct feed *feed_open(struct events *events)
     pthread_mutex_init(&feed->wake_lock, NULL);
     cond_init_monotonic(&feed->wake_cond);
     events_on_news(events, wake, feed);
-    CHECK(pthread_create(&feed->thread, NULL, run, feed) == 0);
+    CHECK(thread_start(&feed->thread, "events", run, feed) == 0);
     return feed;
 }
 

@@ -8,6 +8,7 @@
 #include "util/clock.h"
 #include "util/cond.h"
 #include "util/mem.h"
+#include "util/thread.h"
 
 struct later {
     void (*answer)(void *ctx, struct delivery *delivery);
@@ -62,7 +63,7 @@ struct later *later_open(void (*answer)(void *ctx, struct delivery *delivery),
     list_init(&later->hanging);
     pthread_mutex_init(&later->lock, NULL);
     cond_init_monotonic(&later->changed);
-    CHECK(pthread_create(&later->thread, NULL, answer_when_due, later) == 0);
+    CHECK(thread_start(&later->thread, "later", answer_when_due, later) == 0);
     return later;
 }
 

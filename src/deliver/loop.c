@@ -1,7 +1,6 @@
 #include "deliver/loop.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "util/inbox.h"
 #include "util/log.h"
 #include "util/mem.h"
+#include "util/thread.h"
 #include "util/vec.h"
 
 enum {
@@ -256,16 +256,11 @@ static void *loop_main(void *ctx)
 
 static enum status start_thread(struct loop *loop, struct error *err)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals belong to main */
-    int code = pthread_create(&loop->thread, NULL, loop_main, loop);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (code)
-        return error_set(err, STATUS_IO, "can't start a thread: %s", strerror(code));
     char name[16];
     snprintf(name, sizeof name, "deliver/%u", loop->index % 1000);
-    pthread_setname_np(loop->thread, name);
+    int code = thread_start(&loop->thread, name, loop_main, loop);
+    if (code)
+        return error_set(err, STATUS_IO, "can't start a thread: %s", strerror(code));
     return STATUS_OK;
 }
 

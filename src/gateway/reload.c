@@ -20,6 +20,7 @@
 #include "util/cond.h"
 #include "util/log.h"
 #include "util/mem.h"
+#include "util/thread.h"
 #include "util/vec.h"
 
 enum {
@@ -365,9 +366,8 @@ enum status reload_start(struct gateway *g, struct error *err)
 {
     gauge_set(metrics_series3(g->metrics, METRIC_CONFIG_GENERATION, NULL, NULL, NULL),
               (double)g->generation->number);
-    if (pthread_create(&g->reloader.thread, NULL, run, g) != 0)
+    if (thread_start(&g->reloader.thread, "reload", run, g) != 0)
         return error_set(err, STATUS_IO, "no thread to reload on");
-    pthread_setname_np(g->reloader.thread, "reload");
     g->reloader.started = true;
     return STATUS_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "util/check.h"
 #include "util/mem.h"
+#include "util/thread.h"
 
 enum { ROWS_MAX = LANES_ROWS_MAX }; /* dead letters of one hook */
 
@@ -160,11 +161,10 @@ enum status reviver_open(struct store *store, struct lanes *lanes, struct revive
     enum status status = store_reader_open(store, &reviver->reader, err);
     if (status != STATUS_OK)
         goto free_reviver;
-    if (pthread_create(&reviver->thread, NULL, reviver_main, reviver) != 0) {
+    if (thread_start(&reviver->thread, "reviver", reviver_main, reviver) != 0) {
         status = error_set(err, STATUS_IO, "no thread to revive dead letters");
         goto close_reader;
     }
-    pthread_setname_np(reviver->thread, "reviver");
     *out = reviver;
     return STATUS_OK;
 

@@ -3,7 +3,6 @@
  * mailbox (answers) and by the server's flags with a wake. */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/mem.h"
+#include "util/thread.h"
 
 #define ACCEPTS_A_TURN 16    /* so that one loop does not take everything of a burst */
 #define ACCEPT_PAUSE_MS 1000 /* when the system has no descriptor or memory left */
@@ -223,18 +223,12 @@ enum status http_loop_new(struct http_server *server, unsigned index, struct err
 
 enum status http_loop_start(struct http_loop *loop, struct error *err)
 {
-    sigset_t all, before;
     char name[16];
-
-    /* Signals are main's; and libh2o writes without MSG_NOSIGNAL, so SIGPIPE must be blocked here. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    loop->started = pthread_create(&loop->thread, NULL, run, loop) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    snprintf(name, sizeof name, "%s-%u", loop->server->name, loop->index);
+    /* libh2o writes without MSG_NOSIGNAL: SIGPIPE must be blocked, as thread_start does. */
+    loop->started = thread_start(&loop->thread, name, run, loop) == 0;
     if (!loop->started)
         return error_set(err, STATUS_IO, "http: the system refused thread %u", loop->index);
-    snprintf(name, sizeof name, "%s-%u", loop->server->name, loop->index);
-    pthread_setname_np(loop->thread, name);
     while (sem_wait(&loop->ready) != 0)
         ;
     return STATUS_OK;

@@ -12,6 +12,7 @@
 #include "util/hash.h"
 #include "util/log.h"
 #include "util/mem.h"
+#include "util/thread.h"
 
 enum {
     LANE_IDLE_MS = 15 * 60 * 1000, /* an empty lane remembers its last ok that long */
@@ -111,13 +112,12 @@ enum status lanes_start(struct lanes *lanes, struct error *err)
         return status;
     gauges_publish(lanes);
     lanes->over = lanes->acts_closed = false;
-    if (pthread_create(&lanes->thread, NULL, turns_run, lanes) != 0) {
+    if (thread_start(&lanes->thread, "lanes", turns_run, lanes) != 0) {
         lanes->over = lanes->acts_closed = true;
         store_reader_close(lanes->reader);
         lanes->reader = NULL;
         return error_set(err, STATUS_IO, "lanes: no thread to be had");
     }
-    pthread_setname_np(lanes->thread, "lanes");
     lanes->running = true;
     return STATUS_OK;
 }

@@ -9,6 +9,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/mem.h"
+#include "util/thread.h"
 
 enum {
     BATCH_ROWS = 1024,
@@ -164,11 +165,10 @@ enum status lanes_rebuild(struct lanes *lanes, struct error *err)
     enum status status = marks_load(&rebuild.marks, lanes, rebuild.now, err);
     if (status != STATUS_OK)
         goto free_all;
-    if (pthread_create(&reading, NULL, read_all, &rebuild) != 0) {
+    if (thread_start(&reading, "rebuild", read_all, &rebuild) != 0) {
         status = error_set(err, STATUS_IO, "lanes: no thread to be had");
         goto free_all;
     }
-    pthread_setname_np(reading, "rebuild");
     make_all(&rebuild);
     CHECK(pthread_join(reading, NULL) == 0);
     status = rebuild.status;

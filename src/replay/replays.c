@@ -8,6 +8,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/mem.h"
+#include "util/thread.h"
 
 /* ---- what belongs together ---- */
 
@@ -282,9 +283,8 @@ enum status replays_open(const struct replays_options *options, struct replays *
 
 enum status replays_start(struct replays *replays, struct error *err)
 {
-    if (pthread_create(&replays->thread, NULL, runner_main, replays) != 0)
+    if (thread_start(&replays->thread, "replays", runner_main, replays) != 0)
         return error_set(err, STATUS_IO, "no thread for replays");
-    pthread_setname_np(replays->thread, "replays");
     replays->running = true;
     return STATUS_OK;
 }

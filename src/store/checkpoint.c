@@ -7,6 +7,7 @@
 #include "util/clock.h"
 #include "util/cond.h"
 #include "util/log.h"
+#include "util/thread.h"
 
 /* Frames are pages; sizes in bytes. */
 enum {
@@ -149,9 +150,8 @@ enum status checkpoint_open(struct store *store, struct error *err)
 enum status checkpoint_start(struct store *store, struct error *err)
 {
     sqlite3_wal_hook(store->writer.db.handle, commit_done, store);
-    if (pthread_create(&store->log.thread, NULL, checkpointer_main, store) != 0)
+    if (thread_start(&store->log.thread, "checkpointer", checkpointer_main, store) != 0)
         return error_set(err, STATUS_IO, "no thread for the store");
-    pthread_setname_np(store->log.thread, "checkpointer");
     store->log.started = true;
     return STATUS_OK;
 }

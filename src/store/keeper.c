@@ -12,6 +12,7 @@
 #include "util/cond.h"
 #include "util/log.h"
 #include "util/mem.h"
+#include "util/thread.h"
 
 enum {
     TICK_MS = 250,
@@ -212,9 +213,8 @@ enum status keeper_open(struct store *store, struct error *err)
 
 enum status keeper_start(struct store *store, struct error *err)
 {
-    if (pthread_create(&store->keeper.thread, NULL, keeper_main, store) != 0)
+    if (thread_start(&store->keeper.thread, "keeper", keeper_main, store) != 0)
         return error_set(err, STATUS_IO, "no thread for the store");
-    pthread_setname_np(store->keeper.thread, "keeper");
     store->keeper.started = true;
     return STATUS_OK;
 }

@@ -7,6 +7,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/mem.h"
+#include "util/thread.h"
 
 enum {
     CHANGES_MAX = 8192, /* outcomes a transaction */
@@ -373,9 +374,8 @@ enum status writer_open(struct store *store, struct error *err)
 
 enum status writer_start(struct store *store, struct error *err)
 {
-    if (pthread_create(&store->writer.thread, NULL, writer_main, store) != 0)
+    if (thread_start(&store->writer.thread, "writer", writer_main, store) != 0)
         return error_set(err, STATUS_IO, "no thread for the store");
-    pthread_setname_np(store->writer.thread, "writer");
     store->writer.started = true;
     return STATUS_OK;
 }

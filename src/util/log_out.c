@@ -10,6 +10,7 @@
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/thread.h"
 
 static struct {
     pthread_mutex_t lock;
@@ -88,11 +89,9 @@ static void *write_what_waits(void *unused)
 bool log_out_start(void)
 {
     pthread_t thread;
-    bool started = pthread_create(&thread, NULL, write_what_waits, NULL) == 0;
-    if (started) {
-        pthread_setname_np(thread, "log");
+    bool started = thread_start(&thread, "log", write_what_waits, NULL) == 0;
+    if (started)
         pthread_detach(thread);
-    }
     pthread_mutex_lock(&out.lock);
     out.started = started;
     pthread_mutex_unlock(&out.lock);
