@@ -665,8 +665,8 @@ static void test_restore_of_an_older_layout(void **state)
     fill();
     assert_int_equal(back_up(in_out("b")), STATUS_OK);
     change(in_out("b"), "DELETE FROM meta WHERE name = 'seal'; DROP TABLE limits; DROP TABLE replays; ALTER "
-                        "TABLE rows DROP COLUMN "
-                        "replay; DROP TABLE pen; DROP TABLE claims; PRAGMA user_version = 4");
+                        "TABLE rows DROP COLUMN replay; ALTER TABLE rows DROP COLUMN before; DROP TABLE pen; "
+                        "DROP TABLE claims; PRAGMA user_version = 4");
     assert_string_equal(check(in_out("b")), "");
     assert_int_equal(restore_to(in_out("b"), in_out("d"), false), STATUS_OK);
     assert_string_equal(check(in_out("d")), "");
