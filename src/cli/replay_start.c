@@ -98,7 +98,8 @@ int replay_follow(struct client *client, json_t **job)
 struct start {
     struct client_where where;
     const char *tenant, *source, *sink, *failure, *since, *until, *reason;
-    int64_t rate, max_lag_ms;
+    int64_t rate; /* -1: the gateway's own */
+    int64_t max_lag_ms;
     bool pen, all, dry_run, yes, json, follow;
 };
 
@@ -113,7 +114,7 @@ static void put_path(struct buf *path, const struct start *start)
     client_query(path, "failure", bytes_str(start->failure));
     client_query(path, "since", bytes_str(start->since)); /* as it is said: the same again is the same */
     client_query(path, "until", bytes_str(start->until));
-    if (start->rate) {
+    if (start->rate >= 0) { /* 0 is for the gateway to refuse */
         snprintf(number, sizeof number, "%" PRId64, start->rate);
         client_query(path, "rate", bytes_str(number));
     }
@@ -251,7 +252,7 @@ static int name_sink(struct start *start, const char *text, struct lane_name *na
 
 int replay_start(int argc, char **argv)
 {
-    struct start start = {.follow = false};
+    struct start start = {.rate = -1};
     const struct arg args[] = {CLIENT_ARGS(start.where),
                                {"tenant", ARG_TEXT, {.text = &start.tenant}},
                                {"source", ARG_TEXT, {.text = &start.source}},

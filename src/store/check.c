@@ -235,6 +235,13 @@ enum status store_check(const char *path, const struct store_judge *judge, struc
 {
     struct still still;
     enum status status = still_open(&still, path, false, err);
+    if (status == STATUS_CORRUPT &&
+        !still.db.handle) { /* cut off, or no database at all: that is a finding too */
+        *out = (struct store_verdict){0};
+        tell(&(struct check){.judge = judge, .verdict = out}, "database", "a store that Lanegate made, whole",
+             RESTORE_ACTION, "%s", err->text);
+        return STATUS_OK;
+    }
     if (status != STATUS_OK && !still.db.handle)
         return status;
     status = check_all(&still, judge, out, err);

@@ -31,9 +31,11 @@ static enum status find(struct still *still, const char *path, struct error *err
     if (stat(path, &found) != 0)
         return error_set(err, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_IO, "%s: %s", path,
                          strerror(errno));
+    if (!S_ISDIR(found.st_mode) && !S_ISREG(found.st_mode)) /* opening a pipe would wait for its other end */
+        return error_set(err, STATUS_INVALID, "%s must be a data directory or a file, and is neither", path);
     still->dir = S_ISDIR(found.st_mode) ? mem_strdup(path) : dir_of_store(path);
     still->path = still->dir ? mem_format("%s/" STORE_FILE, still->dir) : mem_strdup(path);
-    if (!still->dir || stat(still->path, &found) == 0)
+    if (!still->dir || (stat(still->path, &found) == 0 && S_ISREG(found.st_mode)))
         return STATUS_OK;
     return error_set(err, STATUS_NOT_FOUND, "%s holds no store: there is no %s in it", still->dir,
                      STORE_FILE);

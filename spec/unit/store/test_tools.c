@@ -453,6 +453,14 @@ static void test_check_knows_strangers(void **state)
     assert_string_equal(check(in_out("b")), "database ");
     assert_int_equal(restore_to(in_out("b"), in_out("d"), false), STATUS_CORRUPT);
     assert_non_null(strstr(said.text, "layout 99"));
+    FILE *text = fopen(in_out("text"), "w");
+    fputs("no database, and longer than the head of one would be: one hundred bytes are needed for that at "
+          "least, so ...",
+          text);
+    fclose(text);
+    assert_string_equal(check(in_out("text")), "database ");
+    assert_int_equal(mkfifo(in_out("pipe"), 0600), 0);
+    assert_non_null(strstr(check(in_out("pipe")), "is neither"));
     change(in_out("c"), "CREATE TABLE t(a)");
     assert_string_equal(check(in_out("c")), "database ");
     assert_non_null(strstr(check(in_out("none")), "No such file"));
