@@ -298,6 +298,8 @@ static enum status open_all(struct gateway *g, struct config *config, struct buf
 
 static enum status start_all(struct gateway *g, struct error *err)
 {
+    /* A reload may come before the last line here. */
+    struct generation *first = generation_ref(g->generation);
     enum status status = lanes_start(g->lanes, err);
     g->lanes_run = status == STATUS_OK;
     if (status == STATUS_OK)
@@ -312,12 +314,13 @@ static enum status start_all(struct gateway *g, struct error *err)
     if (status == STATUS_OK)
         status = http_start(g->front, err);
     if (status == STATUS_OK) {
-        const struct config *config = g->generation->config;
+        const struct config *config = first->config;
         log_listening("admin_listening", g->back, config->admin.listen_count);
         log_listening("ingest_listening", g->front, config->http.listen_count);
         log_event(LOG_INFO, "started", LOG_STR("version", LANEGATE_VERSION), LOG_INT("pid", getpid()),
                   LOG_STR("config", config->path), LOG_STR("data_dir", config->data_dir));
     }
+    generation_unref(first);
     return status;
 }
 
