@@ -88,7 +88,11 @@ describe("a replay", function()
     sink:wait_taken(40)
     gate:wait_idle()
     local job = begin "source=demo&rate=200"
-    process.wait_for("its first delivery", function() return #replayed(job) > 0 end)
+    process.wait_for("a delivery of it in each lane", function() -- a lane is rewound from its first row on
+      local keys = {}
+      for _, delivery in ipairs(replayed(job)) do keys[delivery.key] = true end
+      return keys.k0 and keys.k1
+    end)
     post_many(20, 2)
     wait_state(job, "done")
     gate:wait_idle()
