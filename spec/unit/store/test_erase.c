@@ -11,45 +11,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "store_rig.h"
+#include "stage.h"
 #include "util/clock.h"
 #include "util/mem.h"
 
-static struct store_options options;
-static struct store *store;
-static struct store_reader *reader;
 static uint32_t sink;
-static char *dir;
-
-static void start(void)
-{
-    struct error err;
-    store = rig_start(&options);
-    assert_int_equal(store_reader_open(store, &reader, &err), STATUS_OK);
-}
-
-static void stop(void)
-{
-    store_reader_close(reader);
-    store_close(store);
-}
 
 static int setup(void **state)
 {
     (void)state;
     struct error err;
-    dir = rig_make_dir();
-    options = rig_options(dir);
-    start();
+    stage_open();
     return store_sink_id(store, "shop", "billing", &sink, &err) == STATUS_OK ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    stop();
-    rig_remove_dir(dir);
-    return 0;
 }
 
 static bool file_has(const char *name, const char *text)

@@ -12,47 +12,20 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "store_rig.h"
+#include "stage.h"
 #include "util/clock.h"
 
-static struct store_options options;
-static struct store *store;
-static struct store_reader *reader;
 static uint32_t billing, fresh;
-static char *dir;
-
-static void start(void)
-{
-    struct error err;
-    store = rig_start(&options);
-    assert_int_equal(store_reader_open(store, &reader, &err), STATUS_OK);
-}
-
-static void stop(void)
-{
-    store_reader_close(reader);
-    store_close(store);
-}
 
 static int setup(void **state)
 {
     (void)state;
     struct error err;
-    dir = rig_make_dir();
-    options = rig_options(dir);
-    start();
+    stage_open();
     return store_sink_id(store, "shop", "billing", &billing, &err) == STATUS_OK &&
                    store_sink_id(store, "shop", "fresh", &fresh, &err) == STATUS_OK
                ? 0
                : -1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    stop();
-    rig_remove_dir(dir);
-    return 0;
 }
 
 static struct store_replay begin(uint32_t number)
