@@ -6,6 +6,8 @@
  * never gives anybody a fresh burst, however many addresses he has. The price is paid by a stranger, in a
  * flood of more than BUCKETS_MAX addresses that have all spent something: he may begin with less than a full
  * bucket.
+ * Who was pushed out is full to whoever only looks, until something is taken: beyond BUCKETS_MAX addresses at
+ * once, a look holds back fewer than it should.
  *
  * Any thread. A lock a shard of the sets, held for a few dozen nanoseconds; no allocation but at the start.
  */
