@@ -71,7 +71,7 @@ static void audit_lane(struct ask *ask, const char *what, const struct lane_view
 {
     struct named named = {.ask = ask, .with_hook = with_hook};
     if (before->head_seq)
-        store_row_of(ask->admin->reader, before->head_seq, before->sink, name_lane, &named);
+        store_row_of(ask->reader, before->head_seq, before->sink, name_lane, &named);
     if (!named.name.len && ask->query.sink.at) {
         buf_putf(&named.name, "%.*s/%.*s/", BYTES_ARG(ask->query.source), BYTES_ARG(ask->query.sink));
         percent_encode(&named.name, ask->query.key);
@@ -90,7 +90,7 @@ static bool expected_head(struct ask *ask, uint64_t *seq)
     *seq = ask->query.head_seq;
     if (!ask->query.has_head_id)
         return true;
-    enum status status = store_find_hook(ask->admin->reader, &ask->query.head_id, seq);
+    enum status status = store_find_hook(ask->reader, &ask->query.head_id, seq);
     if (status == STATUS_NOT_FOUND)
         refuse(ask, LANES_HEAD_CHANGED, "lane");
     else if (status != STATUS_OK)
@@ -222,7 +222,18 @@ static void act_on_sink(struct ask *ask, enum lanes_sink_act act, const char *wh
     const struct admin_sink *sink = ask_sink(ask);
     if (!sink)
         return;
-    enum lanes_answer answer = lanes_sink_act(ask->admin->options.lanes, sink->id, act, ask->query.for_ms);
+    struct admin *admin = ask->admin;
+    enum lanes_answer answer = LANES_DONE;
+    pthread_mutex_lock(&admin->rekeyed_lock);
+    bool rekeyed = admin->rekeyed == sink->id;
+    if (!rekeyed)
+        answer = lanes_sink_act(admin->options.lanes, sink->id, act, ask->query.for_ms);
+    pthread_mutex_unlock(&admin->rekeyed_lock);
+    if (rekeyed) {
+        ask_refuse_with(ask, 409, "rekey_running", "expected",
+                        "the sink's rekey to be over; it stands still until then");
+        return;
+    }
     if (ask_act_failed(ask, answer, "sink"))
         return;
     ask_audit_sink(ask, what, sink, -1, -1);

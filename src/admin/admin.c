@@ -5,6 +5,7 @@
 
 #include "admin/access.h"
 #include "admin/feed.h"
+#include "admin/worker.h"
 #include "util/check.h"
 #include "util/mem.h"
 
@@ -30,11 +31,16 @@ enum status admin_open(const struct admin_options *options, struct admin **out, 
           options->not_ready && options->resolve && options->reload);
     struct store_reader *reader;
     enum status status = store_reader_open(options->store, &reader, err);
+    struct worker *worker = NULL;
+    if (status == STATUS_OK && (status = worker_open(options->store, &worker, err)) != STATUS_OK)
+        store_reader_close(reader);
     if (status != STATUS_OK)
         return status;
     struct admin *admin = mem_zalloc(sizeof *admin);
+    admin->worker = worker;
     admin->options = *options;
     admin->reader = reader;
+    pthread_mutex_init(&admin->rekeyed_lock, NULL);
     admin->feed = feed_open(options->events);
     admin->on_loopback = access_listens_on_loopback(options->listen, options->listen_count);
     admin->options.listen = NULL; /* was borrowed for this call */
@@ -44,13 +50,20 @@ enum status admin_open(const struct admin_options *options, struct admin **out, 
     return STATUS_OK;
 }
 
+void admin_drain(struct admin *admin)
+{
+    worker_drain(admin->worker);
+}
+
 void admin_close(struct admin *admin)
 {
     if (!admin)
         return;
+    worker_close(admin->worker);
     feed_close(admin->feed);
     store_reader_close(admin->reader);
     current_close(&admin->current);
+    pthread_mutex_destroy(&admin->rekeyed_lock);
     free(admin);
 }
 
@@ -178,6 +191,20 @@ void ask_finish(struct ask *ask)
     ask_end(ask);
 }
 
+static void hand_over(struct ask *ask)
+{
+    for (size_t i = 0; i < ROUTE_PARTS_MAX; i++)
+        ask->parts[i] = arena_copy(ask->arena, ask->parts[i]);
+    ask->request = NULL; /* ends with this call */
+    worker_take(ask->admin->worker, ask);
+}
+
+void ask_work(struct ask *ask, void (*work)(struct ask *ask))
+{
+    ask->work = work;
+    ask->later = hand_over;
+}
+
 void admin_handle(void *ctx, const struct http_request *request)
 {
     CHECK(request->loop == 0); /* one loop, one reader */
@@ -188,6 +215,7 @@ void admin_handle(void *ctx, const struct http_request *request)
                         .hold = current_take(&admin->current),
                         .request = request,
                         .exchange = request->exchange,
+                        .reader = admin->reader,
                         .status = 200,
                         .arena = arena};
     ask->rules = ask->hold->value;

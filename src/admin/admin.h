@@ -1,6 +1,7 @@
 /* The admin API: look and ask. A handler for the http room (its own server, one loop) that answers from the
- * store, from lanes and from configuration; one file per resource. Blocking calls (a store reader, a lanes
- * snapshot) are fine here: ingest has loops of its own. */
+ * store, from lanes and from configuration; one file per resource. Short blocking calls (a store reader, a
+ * lanes snapshot) are fine here: ingest has loops of its own. What may take seconds has a thread of its own.
+ */
 #ifndef ADMIN_ADMIN_H
 #define ADMIN_ADMIN_H
 
@@ -106,15 +107,17 @@ struct admin_options {
 
 struct admin;
 
-/* After store_open; opens a store reader of its own. Nothing is left open on failure. */
+/* After store_open; opens store readers of its own. Nothing is left open on failure. */
 enum status admin_open(const struct admin_options *options, struct admin **out, struct error *err);
 /* Requests that begin from now on go by these. Any thread, one at a time. */
 void admin_set(struct admin *admin, const struct admin_rules *rules);
+/* Going down: what takes long is begun no more (503 draining). Any thread. */
+void admin_drain(struct admin *admin);
 /* After http_close: no handler runs any more. Before store_close. NULL is fine. */
 void admin_close(struct admin *admin);
 
 /* http_options.handler, with ctx = the admin. The server has one loop: the reader inside is that thread's.
- * Answers before it returns, but for a reload. */
+ * Answers before it returns, but for a reload and for what takes long. */
 void admin_handle(void *ctx, const struct http_request *request);
 
 #endif

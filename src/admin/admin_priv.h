@@ -1,9 +1,11 @@
 /* What the files of this room share: one request being answered, and the ways to answer it. A resource is a
  * function that looks at `ask` and either writes JSON on ask->json (the answer is 200 with it) or calls one
- * of the refusals. Everything here runs on the admin server's one loop thread, but for the end of a reload.
- */
+ * of the refusals. Everything here runs on the admin server's one loop thread, but for the end of a reload,
+ * and for what takes long: see ask_work. */
 #ifndef ADMIN_ADMIN_PRIV_H
 #define ADMIN_ADMIN_PRIV_H
+
+#include <pthread.h>
 
 #include "admin/admin.h"
 #include "admin/query.h"
@@ -11,13 +13,17 @@
 #include "util/arena.h"
 #include "util/current.h"
 #include "util/jsonw.h"
+#include "util/list.h"
 
 struct admin {
     struct admin_options options;
-    struct current current; /* of struct admin_rules */
-    struct store_reader *reader;
+    struct current current;      /* of struct admin_rules */
+    struct store_reader *reader; /* the loop's */
+    struct worker *worker;
     struct feed *feed;
     bool on_loopback; /* nothing else is listened on */
+    pthread_mutex_t rekeyed_lock;
+    uint32_t rekeyed; /* the sink whose rows are being moved; 0: none */
 };
 
 struct ask {
@@ -26,9 +32,12 @@ struct ask {
     const struct admin_rules *rules;
     const struct http_request *request; /* until the handler returns */
     struct http_exchange *exchange;
+    struct store_reader *reader; /* of the thread it is on */
     /* Set by a resource that another thread answers: called last, it sees to it that ask_finish is. What is
      * needed of the request is copied by then. NULL: the answer is there. */
     void (*later)(struct ask *ask);
+    void (*work)(struct ask *ask);       /* the worker's */
+    struct list node;                    /* the worker's */
     unsigned scopes;                     /* what whoever asks may do */
     const char *who;                     /* the name of the token, or "local" */
     struct bytes parts[ROUTE_PARTS_MAX]; /* what the braces of the route stand for, raw */
@@ -46,6 +55,10 @@ struct ask {
 
 /* Answers, and frees what the ask holds. `ask` is gone. */
 void ask_finish(struct ask *ask);
+
+/* What takes long: `work` answers on the worker's thread. Called last; there, too, `query`, `parts` and all
+ * that is found by them are good. */
+void ask_work(struct ask *ask, void (*work)(struct ask *ask));
 
 /* {"error": code}, and whatever was written before is gone. The second form adds one more member. */
 void ask_refuse(struct ask *ask, int status, const char *code);

@@ -56,7 +56,7 @@ void get_attempts(struct ask *ask)
         return;
     jsonw_object(&ask->json, NULL);
     jsonw_array(&ask->json, "attempts");
-    enum status status = store_attempts_of(ask->admin->reader, seq, write_attempt, ask);
+    enum status status = store_attempts_of(ask->reader, seq, write_attempt, ask);
     jsonw_end_array(&ask->json);
     jsonw_end_object(&ask->json);
     if (status != STATUS_OK)

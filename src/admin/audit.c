@@ -53,7 +53,7 @@ void get_audit(struct ask *ask)
     struct page page = {.ask = ask};
     jsonw_object(&ask->json, NULL);
     jsonw_array(&ask->json, "lines");
-    enum status status = store_list_audit(ask->admin->reader, &filter, write_line, &page);
+    enum status status = store_list_audit(ask->reader, &filter, write_line, &page);
     jsonw_end_array(&ask->json);
     ask_next_cursor(ask, CURSOR_AUDIT, page.more ? &(struct cursor){.seq = page.last_id} : NULL);
     jsonw_end_object(&ask->json);

@@ -1,4 +1,4 @@
-/* GET /v1/dlq: what was given up on, oldest first. */
+/* GET /v1/dlq: what was given up on, oldest first. On the worker's thread, since all of it is counted. */
 #include "admin/admin_priv.h"
 #include "order/order.h"
 
@@ -71,7 +71,7 @@ static bool hook_to_seq(struct ask *ask, uint64_t *seq)
 {
     if (!ask->query.has_hook)
         return true;
-    enum status status = store_find_hook(ask->admin->reader, &ask->query.hook, seq);
+    enum status status = store_find_hook(ask->reader, &ask->query.hook, seq);
     if (status == STATUS_NOT_FOUND)
         ask_not_found(ask, "hook");
     else if (status != STATUS_OK)
@@ -99,7 +99,7 @@ bool ask_dead_filter(struct ask *ask, struct store_dead_filter *filter)
     return true;
 }
 
-void get_dead(struct ask *ask)
+static void list_dead(struct ask *ask)
 {
     struct store_dead_filter filter;
     if (!ask_dead_filter(ask, &filter))
@@ -108,11 +108,16 @@ void get_dead(struct ask *ask)
     uint64_t total = 0;
     jsonw_object(&ask->json, NULL);
     jsonw_array(&ask->json, "entries");
-    enum status status = store_list_dead(ask->admin->reader, &filter, write_entry, &page, &total);
+    enum status status = store_list_dead(ask->reader, &filter, write_entry, &page, &total);
     jsonw_end_array(&ask->json);
     jsonw_uint(&ask->json, "total", total);
     ask_next_cursor(ask, CURSOR_DEAD, page.more ? &page.last : NULL);
     jsonw_end_object(&ask->json);
     if (status != STATUS_OK)
         ask_store_failed(ask, status);
+}
+
+void get_dead(struct ask *ask)
+{
+    ask_work(ask, list_dead);
 }

@@ -1,6 +1,7 @@
-/* POST /v1/dlq/replay and /discard. One call does at most ACT_MOST dead letters, in batches, and tells where
- * the next one goes on: so neither the scheduler nor this loop is held up by a million of them, and a call
- * that was cut off has done what it has done. Oldest hook first, so that a lane gets its rows in order. */
+/* POST /v1/dlq/replay and /discard, on the worker's thread. One call does at most ACT_MOST dead letters, in
+ * batches, and tells where the next one goes on: so neither the scheduler nor whoever asks next is held up by
+ * a million of them, and a call that was cut off has done what it has done. Oldest hook first, so that a lane
+ * gets its rows in order. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,7 +123,7 @@ static bool step(struct job *job, enum status *status)
         return false;
     job->batch->count = 0;
     job->filter.limit = left < LANES_ROWS_MAX ? left : LANES_ROWS_MAX;
-    *status = store_walk_dead(admin->reader, &job->filter, LOOK_MOST, take_row, job->batch, &job->end);
+    *status = store_walk_dead(job->ask->reader, &job->filter, LOOK_MOST, take_row, job->batch, &job->end);
     if (*status != STATUS_OK)
         return false;
     if (job->batch->count == 0)
@@ -185,7 +186,7 @@ static void write_sum(struct job *job)
 {
     struct ask *ask = job->ask;
     struct store_dead_sum sum;
-    enum status status = store_sum_dead(ask->admin->reader, &job->filter, &sum);
+    enum status status = store_sum_dead(ask->reader, &job->filter, &sum);
     if (status != STATUS_OK) {
         ask_store_failed(ask, status);
         return;
@@ -253,7 +254,7 @@ static bool is_bounded(struct ask *ask)
 static void act_on_dead(struct ask *ask, enum act act)
 {
     struct job job = {.ask = ask, .act = act};
-    if (!is_bounded(ask) || !ask_dead_filter(ask, &job.filter))
+    if (!ask_dead_filter(ask, &job.filter))
         return;
     /* What is read is what the scheduler knows. */
     if (!store_flush(ask->admin->options.store))
@@ -264,12 +265,24 @@ static void act_on_dead(struct ask *ask, enum act act)
         run(&job);
 }
 
-void post_dead_replay(struct ask *ask)
+static void replay_dead(struct ask *ask)
 {
     act_on_dead(ask, REPLAY);
 }
 
-void post_dead_discard(struct ask *ask)
+static void discard_dead(struct ask *ask)
 {
     act_on_dead(ask, DISCARD);
+}
+
+void post_dead_replay(struct ask *ask)
+{
+    if (is_bounded(ask))
+        ask_work(ask, replay_dead);
+}
+
+void post_dead_discard(struct ask *ask)
+{
+    if (is_bounded(ask))
+        ask_work(ask, discard_dead);
 }

@@ -40,7 +40,7 @@ static bool leave_lanes(struct ask *ask, uint64_t seq, uint64_t *count)
         struct rows rows = {0};
         enum status status = store_flush(admin->options.store) ? STATUS_OK : STATUS_UNAVAILABLE;
         if (status == STATUS_OK)
-            status = store_rows_of(admin->reader, seq, take_row, &rows);
+            status = store_rows_of(ask->reader, seq, take_row, &rows);
         if (status == STATUS_OK)
             answer = lanes_erase(admin->options.lanes, rows.all.at, rows.all.len);
         *count = rows.count;

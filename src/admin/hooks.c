@@ -36,7 +36,7 @@ void get_hooks(struct ask *ask)
     uint64_t next = 0;
     jsonw_object(&ask->json, NULL);
     jsonw_array(&ask->json, "hooks");
-    enum status status = store_list_hooks(ask->admin->reader, &filter, write_listed, ask, &next);
+    enum status status = store_list_hooks(ask->reader, &filter, write_listed, ask, &next);
     jsonw_end_array(&ask->json);
     ask_next_cursor(ask, CURSOR_HOOKS, next ? &(struct cursor){.seq = next} : NULL);
     jsonw_end_object(&ask->json);
@@ -122,7 +122,7 @@ bool ask_hook(struct ask *ask, uint64_t *seq)
     struct uuid id;
     enum status status = uuid_parse(ask->parts[0], &id) ? STATUS_OK : STATUS_NOT_FOUND;
     if (status == STATUS_OK)
-        status = store_find_hook(ask->admin->reader, &id, seq);
+        status = store_find_hook(ask->reader, &id, seq);
     if (status == STATUS_NOT_FOUND)
         ask_not_found(ask, "hook");
     else if (status != STATUS_OK)
@@ -137,7 +137,7 @@ static struct envelope *named_hook(struct ask *ask)
     struct envelope *envelope = NULL;
     if (!ask_hook(ask, &seq))
         return NULL;
-    enum status status = store_read_hook(ask->admin->reader, seq, &envelope);
+    enum status status = store_read_hook(ask->reader, seq, &envelope);
     if (status == STATUS_NOT_FOUND)
         ask_not_found(ask, "hook");
     else if (status != STATUS_OK)
@@ -153,7 +153,7 @@ void get_hook(struct ask *ask)
     jsonw_object(&ask->json, NULL);
     ask_write_envelope(ask, envelope);
     jsonw_array(&ask->json, "rows");
-    enum status status = store_rows_of(ask->admin->reader, envelope->seq, write_row, ask);
+    enum status status = store_rows_of(ask->reader, envelope->seq, write_row, ask);
     jsonw_end_array(&ask->json);
     jsonw_end_object(&ask->json);
     if (status != STATUS_OK && status != STATUS_NOT_FOUND) /* a hook that no sink took has no rows */

@@ -8,9 +8,9 @@ static struct envelope *stored(struct ask *ask)
 {
     uint64_t seq;
     struct envelope *envelope = NULL;
-    enum status status = store_find_hook(ask->admin->reader, &ask->query.hook, &seq);
+    enum status status = store_find_hook(ask->reader, &ask->query.hook, &seq);
     if (status == STATUS_OK)
-        status = store_read_hook(ask->admin->reader, seq, &envelope);
+        status = store_read_hook(ask->reader, seq, &envelope);
     if (status == STATUS_NOT_FOUND)
         ask_not_found(ask, "hook");
     else if (status != STATUS_OK)

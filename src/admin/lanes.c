@@ -181,7 +181,7 @@ void get_lanes(struct ask *ask)
     jsonw_array(&ask->json, "lanes");
     for (size_t i = 0; i < page.len && status == STATUS_OK; i++) {
         struct head head = {ask, &page.at[i], false};
-        status = store_row_of(ask->admin->reader, page.at[i].head_seq, page.at[i].sink, write_lane, &head);
+        status = store_row_of(ask->reader, page.at[i].head_seq, page.at[i].sink, write_lane, &head);
         /* The list may be a second old: a head that retention has taken since was delivered, and its lane is
          * done. */
         if (status == STATUS_NOT_FOUND)
@@ -229,11 +229,11 @@ void get_lane(struct ask *ask)
                        "lane"))
         return;
     struct head head = {ask, &view, true};
-    enum status status = store_row_of(ask->admin->reader, view.head_seq, view.sink, write_lane, &head);
+    enum status status = store_row_of(ask->reader, view.head_seq, view.sink, write_lane, &head);
     if (status == STATUS_OK) {
         jsonw_array(&ask->json, "rows");
         for (size_t i = 0; i < count && status == STATUS_OK; i++)
-            status = store_row_of(ask->admin->reader, seqs[i], view.sink, write_row, ask);
+            status = store_row_of(ask->reader, seqs[i], view.sink, write_row, ask);
         jsonw_end_array(&ask->json);
         jsonw_end_object(&ask->json);
     }

@@ -77,7 +77,7 @@ static void put_total(struct ask *ask)
     bool end = false;
     enum status status = STATUS_OK;
     for (int look = 0; look < PEN_COUNT_LOOKS && status == STATUS_OK && !end; look++)
-        status = store_walk_pen(ask->admin->reader, &filter, count_one, &total, &end);
+        status = store_walk_pen(ask->reader, &filter, count_one, &total, &end);
     if (end && status == STATUS_OK)
         jsonw_uint(&ask->json, "total", total);
     else
@@ -90,7 +90,7 @@ void get_pen(struct ask *ask)
     bool end = true;
     jsonw_object(&ask->json, NULL);
     jsonw_array(&ask->json, "entries");
-    enum status status = store_walk_pen(ask->admin->reader, &filter, write_entry, ask, &end);
+    enum status status = store_walk_pen(ask->reader, &filter, write_entry, ask, &end);
     jsonw_end_array(&ask->json);
     put_total(ask);
     put_next(ask, &filter, end);
@@ -114,7 +114,7 @@ enum status ask_pen_find(struct ask *ask, const struct uuid *hook, uint64_t *id)
     struct picked one = {.count = 0};
     struct store_pen_filter filter = {.hook = hook, .limit = 1};
     bool end;
-    enum status status = store_walk_pen(ask->admin->reader, &filter, pick, &one, &end);
+    enum status status = store_walk_pen(ask->reader, &filter, pick, &one, &end);
     if (status != STATUS_OK || one.count == 0)
         return status == STATUS_OK ? STATUS_NOT_FOUND : status;
     *id = one.entries[0].id;
@@ -130,7 +130,7 @@ static struct envelope *named(struct ask *ask)
     if (status == STATUS_OK)
         status = ask_pen_find(ask, &hook, &id);
     if (status == STATUS_OK)
-        status = store_read_pen(ask->admin->reader, id, &envelope);
+        status = store_read_pen(ask->reader, id, &envelope);
     if (status == STATUS_NOT_FOUND)
         ask_not_found(ask, "hook in quarantine");
     else if (status != STATUS_OK)
@@ -239,7 +239,7 @@ static enum status release(struct ask *ask, const struct picked *picked, struct 
     enum status status = STATUS_OK;
     for (size_t i = 0; i < picked->count && status == STATUS_OK; i++) {
         all[count].pen_id = picked->entries[i].id;
-        status = store_read_pen(ask->admin->reader, all[count].pen_id, &all[count].envelope);
+        status = store_read_pen(ask->reader, all[count].pen_id, &all[count].envelope);
         count += status == STATUS_OK;
         if (status == STATUS_NOT_FOUND) /* somebody was faster */
             status = STATUS_OK;
@@ -277,7 +277,7 @@ static void act_on_pen(struct ask *ask, const char *what,
     if (!store_flush(ask->admin->options.store))
         status = STATUS_UNAVAILABLE;
     if (status == STATUS_OK)
-        status = store_walk_pen(ask->admin->reader, &filter, pick, picked, &end);
+        status = store_walk_pen(ask->reader, &filter, pick, picked, &end);
     if (status == STATUS_OK)
         status = act(ask, picked, &tally);
     tally.matched = picked->count;

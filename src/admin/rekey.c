@@ -1,6 +1,7 @@
 /* POST /v1/sinks/{source}/{sink}/rekey: the rows that wait for a sink take the lanes that the running
  * configuration gives them, resolved from their stored envelopes, and keep their seqs. The sink stands still
- * meanwhile: were some rows of a key moved and others not, a later one could overtake. */
+ * meanwhile: were some rows of a key moved and others not, a later one could overtake. On the worker's
+ * thread. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,7 +48,7 @@ static bool resolve(struct page *page, const struct admin_sink *sink, struct lan
 {
     const struct admin_options *options = &page->ask->admin->options;
     struct envelope *envelope = NULL;
-    if (store_read_hook(page->ask->admin->reader, move->seq, &envelope) != STATUS_OK)
+    if (store_read_hook(page->ask->reader, move->seq, &envelope) != STATUS_OK)
         return false;
     struct order_lane lane = {.filtered = true};
     options->resolve(page->ask->rules->of, sink, envelope, page->arena, &lane);
@@ -100,7 +101,7 @@ static enum lanes_answer rekey(struct ask *ask, const struct admin_sink *sink, s
     do {
         page->arena = arena_new(64 * 1024);
         page->len = 0;
-        *status = store_list_pending(ask->admin->reader, sink->id, page->last_seq + 1, take_row, page);
+        *status = store_list_pending(ask->reader, sink->id, page->last_seq + 1, take_row, page);
         read = page->len;
         resolve_page(page, sink, tally);
         if (*status == STATUS_OK && !ask->query.dry_run)
@@ -152,16 +153,27 @@ static enum lanes_answer rekey_standing(struct ask *ask, const struct admin_sink
     return answer;
 }
 
-void post_rekey(struct ask *ask)
+/* Nobody pauses or resumes the sink meanwhile: 0 ends it. */
+static void hold_sink(struct admin *admin, uint32_t sink)
+{
+    pthread_mutex_lock(&admin->rekeyed_lock);
+    admin->rekeyed = sink;
+    pthread_mutex_unlock(&admin->rekeyed_lock);
+}
+
+static void rekey_work(struct ask *ask)
 {
     const struct admin_sink *sink = ask_sink(ask);
-    if (!sink)
-        return;
     struct tally tally = {0};
     enum status status = STATUS_OK;
-    enum lanes_answer answer = ask->query.dry_run
-                                   ? rekey(ask, sink, &tally, &status)
-                                   : rekey_standing(ask, sink, was_paused(ask, sink->id), &tally, &status);
+    enum lanes_answer answer;
+    if (ask->query.dry_run) {
+        answer = rekey(ask, sink, &tally, &status);
+    } else {
+        hold_sink(ask->admin, sink->id);
+        answer = rekey_standing(ask, sink, was_paused(ask, sink->id), &tally, &status);
+        hold_sink(ask->admin, 0);
+    }
     if (!ask->query.dry_run && tally.moved > 0)
         ask_audit_sink(ask, "sink.rekey", sink, (int64_t)tally.matched, (int64_t)tally.moved);
     if (status != STATUS_OK) {
@@ -178,4 +190,10 @@ void post_rekey(struct ask *ask)
     jsonw_uint(w, "keyless", tally.missing);
     jsonw_bool(w, "dry_run", ask->query.dry_run);
     jsonw_end_object(w);
+}
+
+void post_rekey(struct ask *ask)
+{
+    if (ask_sink(ask))
+        ask_work(ask, rekey_work);
 }

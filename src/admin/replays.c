@@ -124,8 +124,8 @@ void get_replays(struct ask *ask)
     uint64_t before = ask->query.cursor.seq;
     jsonw_object(&ask->json, NULL);
     jsonw_array(&ask->json, "replays");
-    enum status status = store_list_replays(
-        ask->admin->reader, 0, before > 0 ? (uint32_t)(before - 1) : UINT32_MAX, write_entry, &page);
+    enum status status = store_list_replays(ask->reader, 0, before > 0 ? (uint32_t)(before - 1) : UINT32_MAX,
+                                            write_entry, &page);
     jsonw_end_array(&ask->json);
     ask_next_cursor(ask, CURSOR_REPLAYS, page.more ? &(struct cursor){.seq = page.last} : NULL);
     jsonw_end_object(&ask->json);
@@ -154,7 +154,7 @@ static bool find_replay(struct ask *ask, struct store_replay *out)
     struct seek seek = {.found = false};
     enum status status = STATUS_OK;
     if (uuid_parse(ask->parts[0], &seek.id))
-        status = store_list_replays(ask->admin->reader, 0, UINT32_MAX, seek_id, &seek);
+        status = store_list_replays(ask->reader, 0, UINT32_MAX, seek_id, &seek);
     if (status != STATUS_OK)
         ask_store_failed(ask, status);
     else if (!seek.found)
@@ -203,44 +203,7 @@ static void audit(struct ask *ask, const char *what, const struct store_replay *
     buf_free(&target);
 }
 
-/* ---- counting ---- */
-
-static void write_count(void *ctx, const struct replay_count *count)
-{
-    struct jsonw *w = &((struct ask *)ctx)->json;
-    jsonw_object(w, NULL);
-    jsonw_str(w, "source", count->source);
-    jsonw_str(w, "sink", count->sink);
-    jsonw_bool(w, "ordered", count->ordered);
-    jsonw_uint(w, "rows", count->rows);
-    jsonw_uint(w, "lanes", count->lanes);
-    jsonw_end_object(w);
-}
-
-static void write_counts(struct ask *ask, const struct store_replay *replay)
-{
-    struct jsonw *w = &ask->json;
-    struct replay_sum sum;
-    jsonw_object(w, NULL);
-    jsonw_bool(w, "dry_run", true);
-    jsonw_str(w, "from", replay_from_name(replay->from));
-    jsonw_array(w, "sinks");
-    enum status status = replays_count(ask->admin->options.replays, ask->admin->reader, replay,
-                                       COUNT_BUDGET_MS, &sum, write_count, ask);
-    jsonw_end_array(w);
-    jsonw_uint(w, "hooks", sum.hooks);
-    if (replay->from == REPLAY_FROM_PEN) {
-        jsonw_uint(w, "verified", sum.verified);
-        jsonw_uint(w, "failed", sum.failed);
-    }
-    jsonw_bool(w, "complete", sum.complete);
-    jsonw_int(w, "rate", replay->rate);
-    jsonw_end_object(w);
-    if (status != STATUS_OK)
-        ask_store_failed(ask, status);
-}
-
-/* ---- beginning and changing ---- */
+/* ---- what is asked for ---- */
 
 static void text_into(char *out, size_t size, struct bytes text)
 {
@@ -300,6 +263,50 @@ static bool read_ask(struct ask *ask, struct store_replay *replay)
     return false;
 }
 
+/* ---- counting ---- */
+
+static void write_count(void *ctx, const struct replay_count *count)
+{
+    struct jsonw *w = &((struct ask *)ctx)->json;
+    jsonw_object(w, NULL);
+    jsonw_str(w, "source", count->source);
+    jsonw_str(w, "sink", count->sink);
+    jsonw_bool(w, "ordered", count->ordered);
+    jsonw_uint(w, "rows", count->rows);
+    jsonw_uint(w, "lanes", count->lanes);
+    jsonw_end_object(w);
+}
+
+/* On the worker's thread. */
+static void write_counts(struct ask *ask)
+{
+    struct jsonw *w = &ask->json;
+    struct store_replay asked;
+    const struct store_replay *replay = &asked;
+    struct replay_sum sum;
+    if (!read_ask(ask, &asked))
+        return;
+    jsonw_object(w, NULL);
+    jsonw_bool(w, "dry_run", true);
+    jsonw_str(w, "from", replay_from_name(replay->from));
+    jsonw_array(w, "sinks");
+    enum status status = replays_count(ask->admin->options.replays, ask->reader, replay, COUNT_BUDGET_MS,
+                                       &sum, write_count, ask);
+    jsonw_end_array(w);
+    jsonw_uint(w, "hooks", sum.hooks);
+    if (replay->from == REPLAY_FROM_PEN) {
+        jsonw_uint(w, "verified", sum.verified);
+        jsonw_uint(w, "failed", sum.failed);
+    }
+    jsonw_bool(w, "complete", sum.complete);
+    jsonw_int(w, "rate", replay->rate);
+    jsonw_end_object(w);
+    if (status != STATUS_OK)
+        ask_store_failed(ask, status);
+}
+
+/* ---- beginning and changing ---- */
+
 /* False when `ask` says why not. */
 static bool is_fine(struct ask *ask, enum replay_answer answer, const struct store_replay *replay)
 {
@@ -337,7 +344,7 @@ void post_replay(struct ask *ask)
     if (!read_ask(ask, &replay))
         return;
     if (ask->query.dry_run) {
-        write_counts(ask, &replay);
+        ask_work(ask, write_counts);
         return;
     }
     enum replay_answer answer = replays_begin(ask->admin->options.replays, &replay);

@@ -124,7 +124,7 @@ void get_store(struct ask *ask)
     struct store *store = ask->admin->options.store;
     struct store_stats stats;
     struct store_end oldest, newest;
-    enum status found = store_ends(ask->admin->reader, &oldest, &newest);
+    enum status found = store_ends(ask->reader, &oldest, &newest);
     if (found != STATUS_OK && found != STATUS_NOT_FOUND) {
         ask_store_failed(ask, found);
         return;

@@ -162,6 +162,9 @@ static int refused(const struct client *client, long status, const struct buf *b
         failed(client, code, "the lane has another head by now: nothing was done");
     else if (strcmp(error, "in_flight") == 0)
         failed(client, code, "an attempt is running: nothing was done; try again when it has ended");
+    else if (strcmp(error, "rekey_running") == 0)
+        failed(client, code,
+               "a rekey moves the sink's hooks to other lanes: nothing was done; try again when it is over");
     else if (strcmp(error, "busy") == 0 || strcmp(error, "draining") == 0)
         failed(client, code, "the gateway is %s: nothing was done", error);
     else if (strcmp(error, "replay_running") == 0)

@@ -353,6 +353,7 @@ static void drain(struct gateway *g)
     enum { LAST_ANSWERS_MS = 1000 };
     log_event(LOG_INFO, "draining", LOG_INT("running", lanes_inflight(g->lanes)));
     g->draining = true;
+    admin_drain(g->admin);
     replays_stop(g->replays);
     lanes_quiesce(g->lanes);
     ingest_drain(g->ingest);

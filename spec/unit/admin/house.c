@@ -112,11 +112,39 @@ static void open_lanes(struct house *house)
         fail_msg("%s", err.text);
 }
 
+static void pass_gate(struct house *house)
+{
+    pthread_mutex_lock(&house->gate_lock);
+    while (house->gate_shut) {
+        house->at_gate = true;
+        pthread_cond_broadcast(&house->gate);
+        pthread_cond_wait(&house->gate, &house->gate_lock);
+    }
+    house->at_gate = false;
+    pthread_mutex_unlock(&house->gate_lock);
+}
+
+void house_gate(struct house *house, bool shut)
+{
+    pthread_mutex_lock(&house->gate_lock);
+    house->gate_shut = shut;
+    pthread_cond_broadcast(&house->gate);
+    pthread_mutex_unlock(&house->gate_lock);
+}
+
+void house_wait_at_gate(struct house *house)
+{
+    pthread_mutex_lock(&house->gate_lock);
+    while (!house->at_gate)
+        pthread_cond_wait(&house->gate, &house->gate_lock);
+    pthread_mutex_unlock(&house->gate_lock);
+}
+
 /* Every hook's key is its body. */
 static void resolve(void *ctx, const struct admin_sink *sink, const struct envelope *envelope,
                     struct arena *arena, struct order_lane *out)
 {
-    (void)ctx;
+    pass_gate(ctx);
     struct bytes key = order_key_stamp(envelope->body, arena);
     *out = (struct order_lane){
         .ordered = true, .key = key, .lane = lane_id_of(bytes_str(sink->source), bytes_str(sink->name), key)};
@@ -185,6 +213,8 @@ static void open_admin(struct house *house, const struct admin_token *tokens, si
 void house_open(struct house *house, const struct admin_token *tokens, size_t token_count)
 {
     memset(house, 0, sizeof *house);
+    pthread_mutex_init(&house->gate_lock, NULL);
+    pthread_cond_init(&house->gate, NULL);
     snprintf(house->dir, sizeof house->dir, "/tmp/lanegate-admin-XXXXXX");
     assert_non_null(mkdtemp(house->dir));
     house->metrics = metrics_new();
@@ -196,6 +226,7 @@ void house_open(struct house *house, const struct admin_token *tokens, size_t to
 
 void house_close(struct house *house)
 {
+    admin_drain(house->admin);
     lanes_quiesce(house->lanes);
     http_close(house->server);
     admin_close(house->admin);
@@ -210,6 +241,8 @@ void house_close(struct house *house)
     events_close(house->events);
     metrics_free(house->metrics);
     close(house->closed_port);
+    pthread_cond_destroy(&house->gate);
+    pthread_mutex_destroy(&house->gate_lock);
     char *remove = mem_format("rm -rf '%s'", house->dir);
     assert_int_equal(0, system(remove));
     free(remove);

@@ -4,6 +4,8 @@
 #ifndef SPEC_ADMIN_HOUSE_H
 #define SPEC_ADMIN_HOUSE_H
 
+#include <pthread.h>
+
 #include "admin/admin.h"
 #include "events/events.h"
 #include "util/buf.h"
@@ -25,11 +27,19 @@ struct house {
     struct http_server *server;
     struct admin_reloaded reloaded; /* what a reload gives */
     _Atomic(const char *) reason;   /* why it is not ready; NULL: it is */
+    pthread_mutex_t gate_lock;
+    pthread_cond_t gate;
+    bool gate_shut, at_gate; /* whoever asks for a hook's lane waits there */
 };
 
 /* `tokens` may be none. Fails the test when something does not open. */
 void house_open(struct house *house, const struct admin_token *tokens, size_t token_count);
 void house_close(struct house *house);
+
+/* Shut: who asks for the lane of a hook (a rekey) waits until it is open again. */
+void house_gate(struct house *house, bool shut);
+/* Until somebody waits there. */
+void house_wait_at_gate(struct house *house);
 
 /* Commits a hook of tenant "default" with a row for every sink, and waits until it is durable; its id as text
  * in `id`. An absent key is the keyless lane. */
