@@ -173,7 +173,8 @@ describe("dead letters", function()
     assert.equal(405, gate:ask("/v1/dlq/replay?all=true").status)
     local now = os.time() * 1000
     assert.equal(0, act(("discard?until=%d"):format(now - 60000)).matched)
-    assert.equal(0, act "discard?source=other".matched)
+    refused, status = act "discard?source=other"
+    assert.same({ 400, "bad_filter", "source" }, { status, refused.error, refused.filter })
     assert.equal(0, act "discard?tenant=acme".matched)
     assert.equal(1, dead().total)
     assert.equal(2, (gate:cli("dlq", "discard", "--yes")))

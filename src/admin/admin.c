@@ -137,7 +137,7 @@ static bool filters_are_fine(struct ask *ask, uint64_t allowed)
     bool looks = bytes_eq(method, BYTES("GET")) || bytes_eq(method, BYTES("HEAD"));
     if (query_parse(ask->request->query, allowed, ask->arena, &ask->query, &fault) &&
         (looks || query_parse_body(ask->request->body, allowed, ask->arena, &ask->query, &fault)))
-        return true;
+        return ask_names_are_there(ask);
     ask_refuse_filter(ask, &fault);
     return false;
 }

@@ -81,6 +81,9 @@ void ask_time(struct ask *ask, const char *name, int64_t unix_ms);
  * it; counts are -1 where there are none. */
 void ask_audit(struct ask *ask, const char *what, struct bytes target, int64_t matched, int64_t done);
 
+/* named.c: the sources and sinks of the query. False when it was refused. */
+bool ask_names_are_there(struct ask *ask);
+
 /* acts.c */
 /* True when the act was not done, and `ask` says why; `what` there is none of, if that is it. */
 bool ask_act_failed(struct ask *ask, enum lanes_answer answer, const char *what);

@@ -139,6 +139,23 @@ const struct name *names_by_id(struct names *names, uint32_t id)
     return name;
 }
 
+static bool is(const char *name, struct bytes wanted)
+{
+    return !wanted.at || (name && bytes_eq(bytes_str(name), wanted));
+}
+
+bool names_any_sink(struct names *names, struct bytes source, struct bytes sink)
+{
+    bool found = false;
+    pthread_rwlock_rdlock(&names->lock);
+    for (size_t i = 0; i < names->all.len && !found; i++) {
+        const struct name *name = names->all.at[i];
+        found = name->kind != NAME_TENANT && is(name->text, source) && is(name->sink, sink);
+    }
+    pthread_rwlock_unlock(&names->lock);
+    return found;
+}
+
 const char *names_class(struct names *names, const char *text)
 {
     const char *found = NULL;

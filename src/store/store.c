@@ -370,6 +370,11 @@ bool store_tenant_find(const struct store *store, struct bytes text, uint32_t *i
     return name != NULL;
 }
 
+bool store_knows(const struct store *store, struct bytes source, struct bytes sink)
+{
+    return names_any_sink((struct names *)&store->names, source, sink);
+}
+
 void store_stats(struct store *store, struct store_stats *out)
 {
     *out = (struct store_stats){

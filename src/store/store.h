@@ -130,6 +130,9 @@ enum status store_sink_id(struct store *store, const char *source, const char *s
 /* Names by id; static for the store's life. NULL for an unknown id. Any thread. */
 bool store_sink_name(const struct store *store, uint32_t id, const char **source, const char **sink);
 const char *store_tenant_name(const struct store *store, uint32_t id);
+/* Was that source, or sink (of that source), ever configured here, or has it stored anything? Absent: any.
+ * Looks at every name. Any thread. */
+bool store_knows(const struct store *store, struct bytes source, struct bytes sink);
 /* False when no hook of that tenant was ever stored. Any thread. */
 bool store_tenant_find(const struct store *store, struct bytes name, uint32_t *id);
 

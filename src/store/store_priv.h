@@ -122,6 +122,8 @@ const struct name *names_find(struct names *names, enum name_kind kind, struct b
 /* Found or made; a made one rides in the next transaction. NULL at NAMES_MAX. Any thread. */
 const struct name *names_add(struct names *names, enum name_kind kind, struct bytes text, struct bytes sink);
 const struct name *names_by_id(struct names *names, uint32_t id);
+/* Is there a source or a sink of these names? Absent: any. Looks at all. Any thread. */
+bool names_any_sink(struct names *names, struct bytes source, struct bytes sink);
 /* The text with the life of the store; "other" when there are too many. */
 const char *names_class(struct names *names, const char *text);
 /* Inside a transaction: inserts what is not stored yet with `insert`; then, when it is durable,
