@@ -219,8 +219,10 @@ describe("a replay of the quarantine", function()
     assert.equal(400, gate:ask("/v1/replays?from=moon&source=demo", "POST").status)
     local unknown = begin("source=nobody", 400)
     assert.same({ "source", "one that there is: demo" }, { unknown.filter, unknown.expected })
-    for _, act in ipairs { { "replay", "start", "--quarantine", "nobody", "--yes" }, { "quarantine", "list", "--source", "nobody" } } do
-      local code, _, err = gate:cli((table.unpack or unpack)(act))
+    for _, act in ipairs {
+      { "replay", "start", "--quarantine", "nobody", "--yes" }, { "quarantine", "list", "--source", "nobody" },
+    } do
+      local code, _, err = gate:cli(unpack(act))
       assert.equal(2, code)
       assert.is_truthy(err:find("source must be one that there is: demo", 1, true), err)
     end
