@@ -14,6 +14,7 @@ static void print_json(const struct store_verdict *verdict, const char *path,
     jsonw_str(&w, "path", path);
     jsonw_uint(&w, "hooks", verdict->hooks);
     jsonw_uint(&w, "rows", verdict->rows);
+    jsonw_bool(&w, "lacks_log", verdict->lacks_log);
     jsonw_array(&w, "faults");
     jsonw_raw(&w, NULL, buf_bytes(&faults->text));
     jsonw_end_array(&w);
@@ -56,6 +57,10 @@ int store_check_run(int argc, char **argv)
         printf("%s: ok; %llu hooks, %llu rows\n", place.dir, (unsigned long long)verdict.hooks,
                (unsigned long long)verdict.rows);
     }
+    if (code == CLI_OK && !json && verdict.lacks_log)
+        fprintf(stderr, "it is the database of a data directory, without its log (store.db-wal): if a "
+                        "gateway ran on it, or "
+                        "was killed, what was answered last is not here\n");
     store_place_free(&place);
     buf_free(&faults.text);
     return code == CLI_OK && verdict.faults ? CLI_FAILED : code;

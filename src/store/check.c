@@ -245,6 +245,7 @@ enum status store_check(const char *path, const struct store_judge *judge, struc
     if (status != STATUS_OK && !still.db.handle)
         return status;
     status = check_all(&still, judge, out, err);
+    out->lacks_log = still_lacks_log(&still);
     still_close(&still);
     return status;
 }

@@ -11,6 +11,8 @@
 
 #include "store/store_priv.h"
 
+#define RESTORE "restore" /* instead of a pid */
+
 /* 0: not one that serves, for its pid would be there. */
 static long holder_of(int fd)
 {
@@ -20,9 +22,17 @@ static long holder_of(int fd)
     return pid > 0 && (kill((pid_t)pid, 0) == 0 || errno != ESRCH) ? pid : 0;
 }
 
+static bool is_restore(int fd)
+{
+    char text[sizeof RESTORE] = "";
+    return pread(fd, text, sizeof RESTORE - 1, 0) == sizeof RESTORE - 1 && strcmp(text, RESTORE) == 0;
+}
+
 static enum status busy(const char *data_dir, int fd, struct error *err)
 {
     long pid = holder_of(fd);
+    if (is_restore(fd))
+        return error_set(err, STATUS_BUSY, "a store is being restored in %s", data_dir);
     return pid > 0 ? error_set(err, STATUS_BUSY, "%s is served by process %ld", data_dir, pid)
                    : error_set(err, STATUS_BUSY,
                                "%s is in use: \"lanegate store\" reads or restores it, or another machine or "
@@ -30,7 +40,7 @@ static enum status busy(const char *data_dir, int fd, struct error *err)
                                data_dir);
 }
 
-enum status lock_take(const char *data_dir, int *out, struct error *err)
+enum status lock_take(const char *data_dir, bool restores, int *out, struct error *err)
 {
     char *path = mem_format("%s/lock", data_dir);
     enum status status = STATUS_OK;
@@ -46,7 +56,8 @@ enum status lock_take(const char *data_dir, int *out, struct error *err)
         goto close_fd;
     }
     char text[32];
-    int len = snprintf(text, sizeof text, "%ld\n", (long)getpid());
+    int len = restores ? snprintf(text, sizeof text, RESTORE "\n")
+                       : snprintf(text, sizeof text, "%ld\n", (long)getpid());
     if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)len, 0) != len) {
         status = error_set(err, STATUS_IO, "%s: %s", path, strerror(errno));
         goto close_fd;
@@ -61,12 +72,13 @@ free_path:
     return status;
 }
 
-enum status lock_share(const char *data_dir, int *out, struct error *err)
+enum status lock_share(const char *data_dir, int *out, bool *restored, struct error *err)
 {
     char *path = mem_format("%s/lock", data_dir);
     enum status status = STATUS_OK;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     *out = -1;
+    *restored = false;
     if (fd < 0 && errno != ENOENT)
         status = error_set(err, STATUS_IO, "%s: %s", path, strerror(errno));
     if (fd < 0)
@@ -77,6 +89,7 @@ enum status lock_share(const char *data_dir, int *out, struct error *err)
     }
     status = errno == EWOULDBLOCK ? busy(data_dir, fd, err)
                                   : error_set(err, STATUS_IO, "%s: %s", path, strerror(errno));
+    *restored = status == STATUS_BUSY && is_restore(fd);
     close(fd);
 
 free_path:

@@ -27,14 +27,25 @@ static bool has_store(const char *dir)
     return has;
 }
 
-static enum status make_dir(const char *dir, struct error *err)
+static enum status make_dir(const char *dir, bool *made, struct error *err)
 {
-    if (mkdir(dir, 0700) == 0)
+    *made = mkdir(dir, 0700) == 0;
+    if (*made)
         return sync_dir_of(dir, err);
     if (errno == EEXIST)
         return STATUS_OK;
     return error_set(err, STATUS_IO, "%s can't be made: %s%s", dir, strerror(errno),
                      errno == ENOENT ? "; its parent must exist" : "");
+}
+
+/* One that was made for a restore that came to nothing. */
+static void remove_dir(const char *dir)
+{
+    char *lock_path = mem_format("%s/lock", dir);
+    if (!has_store(dir))
+        unlink(lock_path);
+    rmdir(dir); /* refused when a copy is in it */
+    free(lock_path);
 }
 
 /* ---- the new one ---- */
@@ -45,26 +56,10 @@ static enum status renew(const char *path, struct store_copied *out, struct erro
     enum status status = db_open(&db, path, DB_MAKE, err);
     if (status != STATUS_OK)
         return status;
-    int64_t now_ms = clock_unix_ms();
-    char was[33], is[33];
     meta_int(&db, "backup_at", &out->backup_ms);
-    status = schema_epoch(&db, &out->old_epoch, err);
+    status = schema_ensure(&db, err);
     if (status == STATUS_OK)
-        status = schema_ensure(&db, err);
-    if (status != STATUS_OK)
-        goto close_db;
-    out->epoch = uuid_new(now_ms);
-    hex_encode(out->old_epoch.bytes, 16, was);
-    hex_encode(out->epoch.bytes, 16, is);
-    char *sql = mem_format("DELETE FROM meta WHERE name IN ('backup_at', 'seal');"
-                           "INSERT OR REPLACE INTO meta VALUES('epoch', x'%s'), ('restored_from', x'%s'), "
-                           "('restored_at', %lld)",
-                           is, was, (long long)now_ms);
-    if (!db_exec(&db, sql))
-        status = error_set(err, STATUS_IO, "%s: %s", path, db_problem(&db));
-    free(sql);
-
-close_db:
+        status = schema_new_epoch(&db, &out->old_epoch, &out->epoch, err);
     db_close(&db);
     return status;
 }
@@ -187,17 +182,30 @@ static void give_to_owner(const char *dir, const char *path)
         return; /* the gateway will say that it can't read it */
 }
 
-static enum status move_aside(const char *dir, struct store_copied *out, struct error *err)
+/* A folder named by the time; by a number too when one of this second is there. */
+static char *make_aside(const char *dir, enum status *status, struct error *err)
 {
+    enum { TRIES = 100 };
     char stamp[32];
     time_t now = (time_t)(clock_unix_ms() / 1000);
     struct tm tm;
     strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
     char *aside = mem_format("%s/replaced-%s", dir, stamp);
+    int made = mkdir(aside, 0700);
+    for (int i = 2; made != 0 && errno == EEXIST && i < TRIES; i++) {
+        free(aside);
+        aside = mem_format("%s/replaced-%s-%d", dir, stamp, i);
+        made = mkdir(aside, 0700);
+    }
+    *status = made == 0 ? STATUS_OK : error_set(err, STATUS_IO, "%s: %s", aside, strerror(errno));
+    return aside;
+}
+
+static enum status move_aside(const char *dir, struct store_copied *out, struct error *err)
+{
     bool linked = false;
-    enum status status = STATUS_OK;
-    if (mkdir(aside, 0700) != 0)
-        status = error_set(err, STATUS_IO, "%s: %s", aside, strerror(errno));
+    enum status status;
+    char *aside = make_aside(dir, &status, err);
     if (status == STATUS_OK)
         status = sync_dir_of(aside, err);
     if (status == STATUS_OK)
@@ -245,9 +253,10 @@ enum status store_restore(const struct store_restore *ask, struct store_copied *
     if (!S_ISREG(found.st_mode))
         return error_set(err, STATUS_REFUSED,
                          "%s is not a file; lanegate store backup makes one of a data directory", ask->file);
-    enum status status = make_dir(ask->data_dir, err);
+    bool made = false;
+    enum status status = make_dir(ask->data_dir, &made, err);
     if (status == STATUS_OK)
-        status = lock_take(ask->data_dir, &lock_fd, err);
+        status = lock_take(ask->data_dir, true, &lock_fd, err);
     if (status != STATUS_OK)
         return status;
     char *copy = mem_format("%s/" RESTORING_FILE, ask->data_dir);
@@ -265,6 +274,8 @@ enum status store_restore(const struct store_restore *ask, struct store_copied *
     if (status == STATUS_OK)
         status = place(ask, copy, out, err);
     free(copy);
+    if (status != STATUS_OK && made)
+        remove_dir(ask->data_dir);
     lock_drop(lock_fd);
     return status;
 }

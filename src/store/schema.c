@@ -29,6 +29,7 @@
  * of an older version gets those it lacks when it is opened. */
 #include "store/store_priv.h"
 #include "util/clock.h"
+#include "util/log.h"
 #include "util/mem.h"
 
 enum { APPLICATION_ID = 0x4c616e65 /* "Lane" */ };
@@ -183,11 +184,6 @@ enum status schema_epoch(struct db *db, struct uuid *epoch, struct error *err)
     return status;
 }
 
-int schema_newest(void)
-{
-    return SCHEMA_VERSION;
-}
-
 static sqlite3_stmt *meta_value(struct db *db, const char *name, int type)
 {
     sqlite3_stmt *stmt = NULL;
@@ -199,6 +195,51 @@ static sqlite3_stmt *meta_value(struct db *db, const char *name, int type)
         return stmt;
     sqlite3_finalize(stmt);
     return NULL;
+}
+
+enum status schema_new_epoch(struct db *db, struct uuid *was, struct uuid *is, struct error *err)
+{
+    int64_t now_ms = clock_unix_ms();
+    char was_hex[33], is_hex[33];
+    enum status status = schema_epoch(db, was, err);
+    if (status != STATUS_OK)
+        return status;
+    *is = uuid_new(now_ms);
+    hex_encode(was->bytes, 16, was_hex);
+    hex_encode(is->bytes, 16, is_hex);
+    /* One transaction: a seal is there as long as the old epoch is. */
+    char *sql = mem_format("SAVEPOINT epoch;"
+                           "DELETE FROM meta WHERE name IN ('backup_at', 'seal');"
+                           "INSERT OR REPLACE INTO meta VALUES('epoch', x'%s'), ('restored_from', x'%s'), "
+                           "('restored_at', %lld);"
+                           "RELEASE epoch",
+                           is_hex, was_hex, (long long)now_ms);
+    if (!db_exec(db, sql))
+        status = error_set(err, STATUS_IO, "the store can't begin an epoch: %s", db_problem(db));
+    free(sql);
+    return status;
+}
+
+enum status schema_serve_backup(struct db *db, struct error *err)
+{
+    sqlite3_stmt *seal = meta_value(db, "seal", SQLITE_BLOB);
+    struct uuid was, is;
+    char was_text[UUID_TEXT], is_text[UUID_TEXT];
+    if (!seal)
+        return STATUS_OK;
+    sqlite3_finalize(seal);
+    enum status status = schema_new_epoch(db, &was, &is, err);
+    if (status != STATUS_OK)
+        return status;
+    uuid_format(&was, was_text);
+    uuid_format(&is, is_text);
+    log_event(LOG_WARN, "store_is_a_backup", LOG_STR("epoch", is_text), LOG_STR("from_epoch", was_text));
+    return STATUS_OK;
+}
+
+int schema_newest(void)
+{
+    return SCHEMA_VERSION;
 }
 
 bool meta_int(struct db *db, const char *name, int64_t *out)

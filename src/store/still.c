@@ -1,8 +1,10 @@
 /* A store opened to be looked at: by the directory or the file, beside whoever serves it or instead. */
 #include <errno.h>
+#include <fcntl.h>
 #include <libgen.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "store/tools_priv.h"
 
@@ -41,13 +43,37 @@ static enum status find(struct still *still, const char *path, struct error *err
                      STORE_FILE);
 }
 
+/* A database says in its head that it has a log (copy.c). */
+static bool is_logged(const char *path)
+{
+    enum { HEADER_READS = 19 };
+    uint8_t version = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool logged = fd >= 0 && pread(fd, &version, 1, HEADER_READS) == 1 && version == 2;
+    if (fd >= 0)
+        close(fd);
+    return logged;
+}
+
+bool still_lacks_log(const struct still *still)
+{
+    char *at = mem_strdup(still->path), *log = mem_format("%s-wal", still->path);
+    char *lock = mem_format("%s/lock", dirname(at));
+    bool lacks = is_logged(still->path) && access(log, F_OK) != 0 && access(lock, F_OK) != 0;
+    free(lock);
+    free(log);
+    free(at);
+    return lacks;
+}
+
 enum status still_open(struct still *still, const char *path, bool beside, struct error *err)
 {
     *still = (struct still){.lock_fd = -1};
     enum status status = find(still, path, err);
+    bool restored = false;
     if (status == STATUS_OK && still->dir)
-        status = lock_share(still->dir, &still->lock_fd, err);
-    still->served = status == STATUS_BUSY && beside;
+        status = lock_share(still->dir, &still->lock_fd, &restored, err);
+    still->served = status == STATUS_BUSY && beside && !restored;
     if (still->served)
         status = STATUS_OK;
     if (status == STATUS_OK)

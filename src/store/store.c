@@ -120,7 +120,7 @@ enum status store_open(const struct store_options *options, struct store **out, 
     if (status != STATUS_OK)
         return status;
     int lock_fd;
-    status = lock_take(options->data_dir, &lock_fd, err);
+    status = lock_take(options->data_dir, false, &lock_fd, err);
     if (status != STATUS_OK)
         return status;
 

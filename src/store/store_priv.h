@@ -58,6 +58,11 @@ enum status schema_version(struct db *db, int *version, struct error *err);
 /* Makes what is missing; fails likewise. */
 enum status schema_ensure(struct db *db, struct error *err);
 enum status schema_epoch(struct db *db, struct uuid *epoch, struct error *err);
+/* What a restore leaves: another epoch, which remembers the one it comes from, and no mark of a backup. */
+enum status schema_new_epoch(struct db *db, struct uuid *was, struct uuid *is, struct error *err);
+/* A backup that somebody has put in the store's place by hand is a restore too: seqs that were given after it
+ * are given again. Its seal, which no served store keeps, tells. */
+enum status schema_serve_backup(struct db *db, struct error *err);
 int schema_newest(void); /* the layout that schema_ensure gives */
 /* A value of the table meta; false, and 0, when there is none of its kind. */
 bool meta_int(struct db *db, const char *name, int64_t *out);
@@ -83,12 +88,13 @@ static inline bool row_state_dead(enum row_state state)
 /* ---- lock.c ----------------------------------------------------------------------------------------------
  */
 
-/* The one process that may write here; BUSY names it. The file descriptor is the lock. */
-enum status lock_take(const char *data_dir, int *fd, struct error *err);
+/* The one process that may write here; BUSY names it. The file descriptor is the lock. `restores`: it brings
+ * back a store, and serves none. */
+enum status lock_take(const char *data_dir, bool restores, int *fd, struct error *err);
 void lock_drop(int fd);
-/* For those who only look: nobody serves while it is held. OK, -1 when there was never a lock to take. BUSY,
- * IO. */
-enum status lock_share(const char *data_dir, int *fd, struct error *err);
+/* For those who only look: nobody serves while it is held. OK, -1 when there was never a lock to take. BUSY
+ * (`restored`: by a restore, beside which nothing is to be read), IO. */
+enum status lock_share(const char *data_dir, int *fd, bool *restored, struct error *err);
 
 /* ---- names.c: small numbers for names --------------------------------------------------------------------
  */

@@ -30,6 +30,7 @@ struct store_judge {
 struct store_verdict {
     uint64_t faults;
     uint64_t hooks, rows; /* looked at */
+    bool lacks_log;       /* a store.db by itself: what only its log had is not in it, and nobody can tell */
 };
 /* Every page, every rule, every envelope. `path` is a data directory that nobody serves, or one file, such as
  * a backup; nothing in it is touched. OK when it could be judged, whatever was found. */

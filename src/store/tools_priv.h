@@ -20,10 +20,14 @@ struct still {
     int layout;  /* 0: an empty file */
 };
 
-/* `path` is a directory or a file. When somebody serves the directory: BUSY, unless `beside`. CORRUPT may
+/* `path` is a directory or a file. When somebody serves the directory: BUSY, unless `beside`; when a store is
+ * being restored there: BUSY. CORRUPT may
  * leave it open (`db.handle`), for check.c to say more: close it in any case. */
 enum status still_open(struct still *still, const char *path, bool beside, struct error *err);
 void still_close(struct still *still); /* also one that is closed already */
+/* The database of a data directory somewhere else, without the log that may have been beside it. One that was
+ * stopped has none either; but that one still is where its lock is. */
+bool still_lacks_log(const struct still *still);
 int64_t still_file_bytes(const char *path, const char *suffix);
 
 /* ---- watch.c ---- */

@@ -350,6 +350,8 @@ enum status writer_open(struct store *store, struct error *err)
     if (status == STATUS_OK)
         status = schema_ensure(&writer->db, err);
     if (status == STATUS_OK)
+        status = schema_serve_backup(&writer->db, err);
+    if (status == STATUS_OK)
         status = schema_epoch(&writer->db, &store->epoch, err);
     if (status == STATUS_OK)
         status = db_prepare(&writer->db, texts, WRITER_SQL_COUNT, err);

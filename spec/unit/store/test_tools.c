@@ -698,6 +698,128 @@ static void test_restore_of_a_damaged_one_is_somebodys_word(void **state)
     assert_string_equal(check(in_out("d")), "");
 }
 
+static void test_a_refused_restore_leaves_no_directory(void **state)
+{
+    (void)state;
+    fill();
+    assert_int_equal(back_up(in_out("b")), STATUS_OK);
+    change(in_out("b"), "UPDATE hooks SET body = CAST(x'00' || substr(body, 2) AS BLOB) WHERE seq = 5");
+    change(in_out("c"), "CREATE TABLE t(a)");
+    static const char *const files[] = {"b", "c"};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        assert_int_equal(restore_to(in_out(files[i]), in_out("d"), false), STATUS_CORRUPT);
+        assert_false(is_there(in_out("d")));
+    }
+    assert_int_equal(mkdir(in_out("d"), 0700), 0); /* one that was there stays */
+    assert_int_equal(restore_to(in_out("b"), in_out("d"), false), STATUS_CORRUPT);
+    assert_true(is_there(in_out("d")));
+}
+
+/* Their folders were named by the second, and the next one failed. */
+static void test_restores_in_one_second_are_all_done(void **state)
+{
+    (void)state;
+    char asides[4][sizeof copied.aside_path] = {""};
+    fill();
+    assert_int_equal(back_up(in_out("b")), STATUS_OK);
+    assert_int_equal(restore_to(in_out("b"), in_out("d"), false), STATUS_OK);
+    for (int i = 0; i < 4; i++) {
+        if (restore_to(in_out("b"), in_out("d"), true) != STATUS_OK)
+            fail_msg("%s", said.text);
+        for (int before = 0; before < i; before++)
+            assert_string_not_equal(copied.aside_path, asides[before]);
+        snprintf(asides[i], sizeof asides[i], "%s", copied.aside_path);
+        assert_string_equal(check(asides[i]), "");
+    }
+}
+
+/* With cp, say. Its seqs go on below those that were given after it, as after any restore; and it is no
+ * backup any more, of which every byte is known. */
+static void test_a_backup_that_is_served_begins_an_epoch(void **state)
+{
+    (void)state;
+    fill();
+    struct uuid epoch = store_epoch(store);
+    assert_int_equal(back_up(in_out("b")), STATUS_OK);
+    assert_int_equal(mkdir(in_out("d"), 0700), 0);
+    copy_to(in_out("b"), in_out("d/store.db"));
+    struct store_options there = rig_options(in_out("d"));
+    struct uuid first = {{0}};
+    for (int life = 0; life < 2; life++) {
+        struct store_stats stats;
+        struct store *served = rig_start(&there);
+        struct uuid now = store_epoch(served);
+        store_stats(served, &stats);
+        assert_memory_not_equal(&now, &epoch, sizeof epoch);
+        assert_memory_equal(&stats.restored_from, &epoch, sizeof epoch);
+        if (life > 0)
+            assert_memory_equal(&now, &first, sizeof now);
+        first = now;
+        store_close(served);
+        assert_string_equal(check(in_out("d")), "");
+    }
+}
+
+static bool lacks_log(const char *path)
+{
+    struct store_judge by = judge();
+    struct store_verdict verdict;
+    assert_int_equal(store_check(path, &by, &verdict, &said), STATUS_OK);
+    assert_int_equal(verdict.faults, 0);
+    return verdict.lacks_log;
+}
+
+static void test_a_database_without_its_log_is_told(void **state)
+{
+    (void)state;
+    fill();
+    assert_int_equal(back_up(in_out("b")), STATUS_OK);
+    assert_false(lacks_log(in_out("b")));
+    char *crashed = rig_copy_dir(dir);
+    assert_false(lacks_log(crashed));
+    char *database = mem_format("%s/store.db", crashed);
+    copy_to(database, in_out("store.db"));
+    assert_true(lacks_log(in_out("store.db")));
+    assert_true(lacks_log(out));
+    free(database);
+    rig_remove_dir(crashed);
+    assert_int_equal(restore_to(in_out("b"), in_out("d"), false), STATUS_OK);
+    struct store_options there = rig_options(in_out("d"));
+    store_close(rig_start(&there));
+    assert_false(lacks_log(in_out("d"))); /* stopped: all of it is in the database */
+}
+
+static bool look_at_a_restore(void *ctx, const char *what, uint64_t done, uint64_t total)
+{
+    (void)what, (void)done, (void)total;
+    int *looks = ctx;
+    struct store_copied other;
+    struct error why = {""};
+    struct store_backup ask = {.data_dir = in_out("d"), .file = in_out("beside"), .judge = {.fault = NULL}};
+    assert_int_equal(store_backup(&ask, &other, &why), STATUS_BUSY);
+    assert_non_null(strstr(why.text, "is being restored"));
+    assert_false(is_there(in_out("beside")));
+    ++*looks;
+    return true;
+}
+
+/* It was taken for one that serves, and the store on its way out was backed up. */
+static void test_no_backup_is_made_beside_a_restore(void **state)
+{
+    (void)state;
+    int looks = 0;
+    fill();
+    assert_int_equal(back_up(in_out("b")), STATUS_OK);
+    assert_int_equal(restore_to(in_out("b"), in_out("d"), false), STATUS_OK);
+    struct store_restore ask = {
+        .file = in_out("b"), .data_dir = in_out("d"), .replace = true, .judge = judge()};
+    ask.judge.watch = (struct store_watch){look_at_a_restore, &looks};
+    assert_int_equal(store_restore(&ask, &copied, &said), STATUS_OK);
+    assert_true(looks > 0);
+    struct store_backup after = {.data_dir = in_out("d"), .file = in_out("after"), .judge = judge()};
+    assert_int_equal(store_backup(&after, &copied, &said), STATUS_OK);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -721,6 +843,11 @@ int main(void)
         TEST(test_an_interrupted_restore_is_no_empty_store),
         TEST(test_restore_of_an_older_layout),
         TEST(test_restore_of_a_damaged_one_is_somebodys_word),
+        TEST(test_a_refused_restore_leaves_no_directory),
+        TEST(test_restores_in_one_second_are_all_done),
+        TEST(test_a_backup_that_is_served_begins_an_epoch),
+        TEST(test_a_database_without_its_log_is_told),
+        TEST(test_no_backup_is_made_beside_a_restore),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
