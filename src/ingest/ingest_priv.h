@@ -142,7 +142,8 @@ void limit_verified(struct ingest *ingest, const struct limits_sender *sender,
 bool limit_charge(struct ingest *ingest, const struct route *route, const struct http_request *request,
                   const struct caller *caller, struct limits_charge *charge);
 /* False: the quarantine has no room for it now. */
-bool limit_pen(struct ingest *ingest, const struct route *route, const struct http_request *request);
+bool limit_pen(struct ingest *ingest, const struct route *route, const struct http_request *request,
+               struct limits_charge *charge);
 /* A refusal by the store: one line a minute says that a tenant floods it. */
 void limit_tell_overload(struct ingest *ingest, const struct envelope *envelope);
 

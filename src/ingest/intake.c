@@ -124,7 +124,7 @@ static void committed(struct store_hook *hook, enum status status)
 
 /* What failed verification; false when it was refused. */
 static bool may_stay(struct ingest *ingest, const struct route *route, const struct http_request *request,
-                     const char *reason)
+                     const char *reason, struct limits_charge *charge)
 {
     const struct entry *entry = route->entry;
     switch (entry->source->on_failure) {
@@ -133,16 +133,18 @@ static bool may_stay(struct ingest *ingest, const struct route *route, const str
                        &(struct refusal_detail){.name = "reason", .value = bytes_str(reason)});
         return false;
     case INGEST_QUARANTINE:
-        return limit_pen(ingest, route, request);
+        return limit_pen(ingest, route, request, charge);
     case INGEST_ACCEPT_FLAG:
         return true;
     }
     UNREACHABLE();
 }
 
-/* Verification, and what its result means; false when the request was answered. `reason` is why it failed. */
+/* Verification, and what its result means; false when the request was answered. `reason` is why it failed,
+ * `charge` what was taken for its place in the quarantine. */
 static bool verified(struct ingest *ingest, const struct route *route, const struct http_request *request,
-                     const struct limits_sender *sender, struct envelope *envelope, const char **reason)
+                     const struct limits_sender *sender, struct envelope *envelope, const char **reason,
+                     struct limits_charge *charge)
 {
     const struct entry *entry = route->entry;
     struct verify_result result = verify(entry->source->verifier, envelope, envelope->received_at_ms);
@@ -152,7 +154,7 @@ static bool verified(struct ingest *ingest, const struct route *route, const str
     if (result.verification != VERIFICATION_FAILED)
         return !handshake_signed(entry, envelope, request->exchange);
     count_verify_failure(entry, result.reason);
-    return may_stay(ingest, route, request, result.reason);
+    return may_stay(ingest, route, request, result.reason, charge);
 }
 
 bool intake(struct ingest *ingest, const struct route *route, const struct http_request *request,
@@ -170,7 +172,7 @@ bool intake(struct ingest *ingest, const struct route *route, const struct http_
 
     const char *reason;
     struct limits_charge charge = {0};
-    if (!verified(ingest, route, request, &sender, envelope, &reason))
+    if (!verified(ingest, route, request, &sender, envelope, &reason, &charge))
         goto answered;
     bool into_pen =
         envelope->verification == VERIFICATION_FAILED && entry->source->on_failure == INGEST_QUARANTINE;

@@ -84,10 +84,11 @@ bool limit_charge(struct ingest *ingest, const struct route *route, const struct
     return wait_ns == 0;
 }
 
-bool limit_pen(struct ingest *ingest, const struct route *route, const struct http_request *request)
+bool limit_pen(struct ingest *ingest, const struct route *route, const struct http_request *request,
+               struct limits_charge *charge)
 {
-    int64_t wait_ns =
-        limits_pen(ingest->options.limits, route->entry->limit_key, rules_of(route)->pen, limits_now_ns());
+    int64_t wait_ns = limits_pen(ingest->options.limits, route->entry->limit_key, rules_of(route)->pen,
+                                 limits_now_ns(), charge);
     if (wait_ns > 0)
         refuse_counted(route->entry, request->exchange, REFUSE_QUARANTINE_RATE_LIMITED,
                        &(struct refusal_detail){.retry_after_s = (wait_ns + NS_A_SECOND - 1) / NS_A_SECOND});

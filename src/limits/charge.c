@@ -34,6 +34,8 @@ void limits_give_back(struct limits *limits, const struct limits_charge *charge)
     for (int kind = LIMIT_TENANT; kind < LIMIT_SIGNATURES; kind++)
         if (charge->of[kind].every_ns > 0)
             buckets_give_back(limits->of[kind], charge->of[kind].key, charge->of[kind].every_ns);
+    if (charge->pen.every_ns > 0)
+        buckets_give_back(limits->pen, charge->pen.key, charge->pen.every_ns);
 }
 
 static uint64_t sender_key(const struct limits_sender *sender)
@@ -67,8 +69,15 @@ void limits_proved(struct limits *limits, const struct limits_sender *sender, in
         buckets_know(limits->known, key, now_ns + LIMITS_KNOWN_NS);
 }
 
-int64_t limits_pen(struct limits *limits, uint64_t source, struct limit limit, int64_t now_ns)
+int64_t limits_pen(struct limits *limits, uint64_t source, struct limit limit, int64_t now_ns,
+                   struct limits_charge *charge)
 {
     struct pace pace = pace_of(limit);
-    return pace.every_ns > 0 ? buckets_take(limits->pen, source, pace, now_ns) : 0;
+    *charge = (struct limits_charge){0};
+    if (pace.every_ns == 0)
+        return 0;
+    int64_t wait_ns = buckets_take(limits->pen, source, pace, now_ns);
+    if (wait_ns == 0)
+        charge->pen = (struct limits_taken){source, pace.every_ns};
+    return wait_ns;
 }

@@ -53,10 +53,10 @@ struct limits_hook {
 
 /* What was taken for it, to be given back should the hook not be taken after all. {0}: nothing. */
 struct limits_charge {
-    struct {
+    struct limits_taken {
         uint64_t key;
         int64_t every_ns; /* 0: nothing was taken */
-    } of[LIMIT_SIGNATURES];
+    } of[LIMIT_SIGNATURES], pen;
 };
 
 /* One out of each bucket that there is a limit for, in the order tenant, source, address: 0. Or out of none:
@@ -74,7 +74,9 @@ struct limits_sender {
     struct limit limit;
 };
 
-/* 0: it may be verified. Else it failed too often; nothing good came from there for LIMITS_KNOWN_NS. */
+/* 0: it may be verified. Else it failed too often; nothing good came from there for LIMITS_KNOWN_NS. Nobody
+ * pays for the failures of others; so while more addresses fail at once than there are places (buckets.h),
+ * some that were forgotten are verified again. */
 int64_t limits_may_verify(struct limits *limits, const struct limits_sender *sender, int64_t now_ns);
 void limits_failed(struct limits *limits, const struct limits_sender *sender, int64_t now_ns);
 /* A good signature came: for a day the address is not shut out of this source, whatever else comes from
@@ -84,8 +86,9 @@ void limits_proved(struct limits *limits, const struct limits_sender *sender, in
 
 /* ---- the quarantine ---- */
 
-/* 0: the source may put one more there. */
-int64_t limits_pen(struct limits *limits, uint64_t source, struct limit limit, int64_t now_ns);
+/* 0: the source may put one more there; it is in the charge. */
+int64_t limits_pen(struct limits *limits, uint64_t source, struct limit limit, int64_t now_ns,
+                   struct limits_charge *charge);
 
 /* ---- the limits of tenants ---- */
 

@@ -152,10 +152,15 @@ static void the_quarantine_has_a_bucket_of_its_own(void **state)
 {
     (void)state;
     uint64_t shop = limits_key(BYTES("shop"));
-    assert_int_equal(limits_pen(limits, shop, two, START), 0);
-    assert_int_equal(limits_pen(limits, shop, two, START), 0);
-    assert_true(limits_pen(limits, shop, two, START) > 0);
-    assert_int_equal(limits_pen(limits, limits_key(BYTES("news")), two, START), 0);
+    struct limits_charge charge, refused, other;
+    assert_int_equal(limits_pen(limits, shop, two, START, &charge), 0);
+    assert_int_equal(limits_pen(limits, shop, two, START, &charge), 0);
+    assert_true(limits_pen(limits, shop, two, START, &refused) > 0);
+    assert_int_equal(limits_pen(limits, limits_key(BYTES("news")), two, START, &other), 0);
+    limits_give_back(limits, &refused); /* it has nothing */
+    assert_true(limits_pen(limits, shop, two, START, &refused) > 0);
+    limits_give_back(limits, &charge);
+    assert_int_equal(limits_pen(limits, shop, two, START, &charge), 0);
 }
 
 static void news_once_a_minute_and_kind(void **state)
