@@ -92,7 +92,7 @@ enum status plan_hooks(struct replays *replays, struct job *job)
         plan_again(replays, job, job->is.cursor);
         job->too_wide = true;
         job_end(replays, job, REPLAY_PAUSED,
-                "it would rewind more than 1000000 lanes; cancel it, and narrow its window");
+                "it would rewind more than 1000000 lanes; cancel it, and narrow its window", job->is.gone);
         return STATUS_FULL;
     }
     if (end) {

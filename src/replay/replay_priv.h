@@ -68,8 +68,10 @@ void runner_wait_ms(struct replays *replays, int64_t ms);
 bool runner_pause_ms(struct replays *replays, int64_t ms);
 /* What it waits for (static; NULL: nothing), for lookers. */
 void job_say(struct replays *replays, struct job *job, const char *waits);
-/* Whoever asked for another state meanwhile is right. */
-void job_end(struct replays *replays, struct job *job, enum replay_state state, const char *why);
+/* With so many hooks that were gone before it came to them. Whoever asked for another state meanwhile is
+ * right: then nothing of it is so, and it is counted when it ends. */
+void job_end(struct replays *replays, struct job *job, enum replay_state state, const char *why,
+             uint64_t gone);
 
 /* frontier.c: what goes into the scheduler at one moment, rows first; then more rewinds. {0} is empty. */
 struct batch {

@@ -95,14 +95,15 @@ static const char *why_wait(struct replays *replays, struct job *job, const stru
     return NULL;
 }
 
-/* Whoever asked for another state meanwhile is right. */
-void job_end(struct replays *replays, struct job *job, enum replay_state state, const char *why)
+void job_end(struct replays *replays, struct job *job, enum replay_state state, const char *why,
+             uint64_t gone)
 {
     char id[UUID_TEXT];
     pthread_mutex_lock(&replays->lock);
     bool still = job->is.state == REPLAY_RUNNING;
     if (still) {
         job->is.state = state;
+        job->is.gone = gone;
         job->is.changed_ms = clock_unix_ms();
         snprintf(job->is.why, sizeof job->is.why, "%s", why);
         store_put_replay(replays->options.store, &job->is);
@@ -127,10 +128,7 @@ static void wait_deliveries(struct replays *replays, struct job *job, const stru
     if (gone > 0)
         snprintf(why, sizeof why, "%llu of its %llu hooks were gone before it came to them",
                  (unsigned long long)gone, (unsigned long long)is->planned);
-    pthread_mutex_lock(&replays->lock);
-    job->is.gone = gone;
-    pthread_mutex_unlock(&replays->lock);
-    job_end(replays, job, REPLAY_DONE, why);
+    job_end(replays, job, REPLAY_DONE, why, gone);
 }
 
 static enum status run(struct replays *replays, struct job *job, int64_t rate, bool *more)
@@ -141,7 +139,7 @@ static enum status run(struct replays *replays, struct job *job, int64_t rate, b
     if (status != STATUS_OK || is.number != job->is.number)
         return status;
     if (is.dead_run >= REPLAY_DEAD_RUN && is.state == REPLAY_RUNNING) {
-        job_end(replays, job, REPLAY_PAUSED, "10 of its rows in a row died");
+        job_end(replays, job, REPLAY_PAUSED, "10 of its rows in a row died", is.gone);
         return STATUS_OK;
     }
     if (is.cursor >= is.last) {
@@ -159,7 +157,8 @@ static enum status run(struct replays *replays, struct job *job, int64_t rate, b
     if (!replay_has_sink(replays, &is)) {
         job_end(replays, job, REPLAY_PAUSED,
                 pen ? "no configured source is it any more; mend that, or cancel it"
-                    : "no configured sink is its any more; mend that, or cancel it");
+                    : "no configured sink is its any more; mend that, or cancel it",
+                is.gone);
         return STATUS_OK;
     }
     return (pen ? release_hooks : make_hooks)(replays, job, &is, hooks, more);
