@@ -1,4 +1,4 @@
-/* What a list may be asked for. Every parameter is one row of a table in query.c; a route says which of them
+/* What a list may be asked for. Every parameter is one row of a table in params.c; a route says which of them
  * it takes, and anything else is refused by name. Pure. */
 #ifndef ADMIN_QUERY_H
 #define ADMIN_QUERY_H
