@@ -284,6 +284,12 @@ void lane_loses(struct sched *sched, struct lane *lane, uint64_t seq);
 /* A row is a dead letter from now on. The lane must be left. */
 void lane_bury(struct sched *sched, struct lane *lane, uint64_t seq, bool hold, const char *cls);
 
+/* acts.c */
+/* What was dead is owed again as if it were new: due at once, nothing spent. */
+void note_renew(struct note *note);
+/* A dead letter that holds its lane is owed again, with a fresh budget. The lane must be left. */
+void lane_unhold(struct sched *sched, struct lane *lane, struct note *note, int64_t received_ms);
+
 /* flow.c */
 void flow_wake(struct sched *sched, struct flow *flow);
 void flow_check(struct sched *sched, struct flow *flow);
