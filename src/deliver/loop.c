@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "deliver/pool.h"
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/inbox.h"
@@ -19,14 +20,15 @@
 enum {
     EVENTS_MAX = 128, /* taken from epoll at once */
     CONNECTIONS_MAX =
-        8192, /* in a loop's pool. Counts busy ones too: were it near what runs, none would be kept */
+        8192, /* in libcurl's pool. Counts busy ones too: were it near what runs, none would be kept */
 };
 
 /* What epoll knows of a socket, by its number. */
 struct watched {
-    uint32_t events; /* 0: it is not in epoll */
-    bool wanted;     /* by curl, now */
-    bool connection; /* whose end loop_closes tells; others are libcurl's own, gone when it wants them no more
+    struct loop_socket *socket; /* ours; the rest is about libcurl's */
+    uint32_t events;            /* 0: it is not in epoll */
+    bool wanted;                /* by libcurl, now */
+    bool connection; /* whose end loop_leaves tells; others are libcurl's own, gone when it wants them no more
                       */
 };
 
@@ -38,8 +40,11 @@ struct loop {
     int epoll, wake;
     struct inbox inbox;  /* of attempts */
     struct list running; /* of loop_transfer */
+    struct list tasks;   /* of loop_task */
+    struct pools pools;
     VEC(struct watched) watched;
-    int64_t timer_us; /* when curl wants to be called; 0: never */
+    int64_t timer_us; /* when libcurl wants to be called; 0: never */
+    int64_t tasks_us; /* no task is due before; 0: there was none */
     bool again;       /* something was posted from this very thread: look before sleeping */
     atomic_bool stopping;
     _Atomic int64_t deadline_ms; /* set before stopping */
@@ -71,18 +76,21 @@ static struct watched *watched_at(struct loop *loop, int fd)
     return &loop->watched.at[fd];
 }
 
-/* In epoll with these events. When the system has no room for it, its transfer hears nothing, and ends at its
- * timeout. */
-static void watch(struct loop *loop, int fd, struct watched *watched, uint32_t events)
+/* In epoll with these events instead of `before`; false when the system has no room for it: its transfer
+ * hears nothing then, and ends at its timeout. */
+static bool poll_for(struct loop *loop, int fd, uint32_t before, uint32_t events)
 {
     struct epoll_event event = {.data.fd = fd, .events = events};
-    int op = watched->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
-    if (watched->events == events)
-        return;
-    if (epoll_ctl(loop->epoll, op, fd, &event) == 0)
+    if (before == events || epoll_ctl(loop->epoll, before ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event) == 0)
+        return true;
+    log_event(LOG_ERROR, "deliver_socket_not_watched", LOG_STR("reason", strerror(errno)));
+    return false;
+}
+
+static void watch(struct loop *loop, int fd, struct watched *watched, uint32_t events)
+{
+    if (poll_for(loop, fd, watched->events, events))
         watched->events = events;
-    else
-        log_event(LOG_ERROR, "deliver_socket_not_watched", LOG_STR("reason", strerror(errno)));
 }
 
 static void unwatch(struct loop *loop, int fd, struct watched *watched)
@@ -90,6 +98,21 @@ static void unwatch(struct loop *loop, int fd, struct watched *watched)
     if (watched->events)
         epoll_ctl(loop->epoll, EPOLL_CTL_DEL, fd, NULL);
     watched->events = 0;
+}
+
+void loop_watch(struct loop *loop, struct loop_socket *socket, uint32_t events)
+{
+    watched_at(loop, socket->fd)->socket = socket;
+    if (poll_for(loop, socket->fd, socket->events, events))
+        socket->events = events;
+}
+
+void loop_unwatch(struct loop *loop, struct loop_socket *socket)
+{
+    if (socket->events)
+        epoll_ctl(loop->epoll, EPOLL_CTL_DEL, socket->fd, NULL);
+    socket->events = 0;
+    *watched_at(loop, socket->fd) = (struct watched){0};
 }
 
 /* What curl wants to hear about a socket. A kept connection stays in epoll between two requests: nothing is
@@ -113,9 +136,11 @@ void loop_opened(struct loop *loop, int fd)
     *watched_at(loop, fd) = (struct watched){.connection = true};
 }
 
-void loop_closes(struct loop *loop, int fd)
+void loop_leaves(struct loop *loop, int fd)
 {
-    *watched_at(loop, fd) = (struct watched){0}; /* closing takes it out of epoll */
+    struct watched *watched = watched_at(loop, fd);
+    unwatch(loop, fd, watched);
+    *watched = (struct watched){0};
 }
 
 static int on_timer(CURLM *multi, long timeout_ms, void *ctx)
@@ -126,16 +151,20 @@ static int on_timer(CURLM *multi, long timeout_ms, void *ctx)
     return 0;
 }
 
+/* The earlier of two times of which 0 is never. */
+static int64_t earlier(int64_t a_us, int64_t b_us)
+{
+    return !a_us || (b_us && b_us < a_us) ? b_us : a_us;
+}
+
 static int wait_ms(const struct loop *loop)
 {
     if (loop->again)
         return 0;
-    int64_t now_us = clock_mono_us(), until_us = loop->timer_us;
-    if (loop->stopping) {
-        int64_t deadline_us = loop->deadline_ms * 1000;
-        if (!until_us || deadline_us < until_us)
-            until_us = deadline_us;
-    }
+    int64_t now_us = clock_mono_us();
+    int64_t until_us = earlier(loop->timer_us, earlier(loop->tasks_us, pools_due_us(&loop->pools)));
+    if (loop->stopping)
+        until_us = earlier(until_us, loop->deadline_ms * 1000);
     if (!until_us)
         return -1;
     if (until_us <= now_us)
@@ -154,6 +183,10 @@ static void take_event(struct loop *loop, const struct epoll_event *event)
         return;
     }
     struct watched *watched = watched_at(loop, event->data.fd);
+    if (watched->socket) {
+        watched->socket->ready(watched->socket, event->events);
+        return;
+    }
     if (!watched->wanted) {
         unwatch(loop, event->data.fd, watched);
         return;
@@ -181,13 +214,39 @@ static void start_posted(struct loop *loop)
     }
 }
 
-static void run_timer(struct loop *loop)
+void loop_begin(struct loop *loop, struct loop_task *task)
+{
+    list_append(&loop->tasks, &task->node);
+    loop->tasks_us = earlier(loop->tasks_us, task->due_us);
+}
+
+/* `tasks_us` stays behind when the task that it was for ends in time. So one look at all of them serves as
+ * long as a task may take, and beginning and ending one cost nothing. */
+static void end_due_tasks(struct loop *loop, int64_t now_us)
+{
+    loop->tasks_us = 0;
+    LIST_EACH_SAFE (node, &loop->tasks) {
+        struct loop_task *task = LIST_OWNER(node, struct loop_task, node);
+        if (task->due_us > now_us) {
+            loop->tasks_us = earlier(loop->tasks_us, task->due_us);
+            continue;
+        }
+        list_remove(node);
+        task->end(task, true);
+    }
+}
+
+static void run_timers(struct loop *loop)
 {
     int running;
-    if (loop->timer_us && loop->timer_us <= clock_mono_us()) {
+    int64_t now_us = clock_mono_us();
+    if (loop->timer_us && loop->timer_us <= now_us) {
         loop->timer_us = 0;
         curl_multi_socket_action(loop->multi, CURL_SOCKET_TIMEOUT, 0, &running);
     }
+    if (loop->tasks_us && loop->tasks_us <= now_us)
+        end_due_tasks(loop, now_us);
+    pools_expire(&loop->pools, now_us);
 }
 
 static void end_transfer(struct loop *loop, struct loop_transfer *transfer, CURLcode code)
@@ -215,6 +274,11 @@ static void abort_running(struct loop *loop)
     while (!list_empty(&loop->running))
         end_transfer(loop, LIST_OWNER(loop->running.next, struct loop_transfer, node),
                      CURLE_ABORTED_BY_CALLBACK);
+    struct list *node;
+    while ((node = list_pop(&loop->tasks))) {
+        struct loop_task *task = LIST_OWNER(node, struct loop_task, node);
+        task->end(task, false);
+    }
 }
 
 static void end_round(struct deliver *deliver)
@@ -229,12 +293,12 @@ static bool round_of(struct loop *loop)
     bool stopping = loop->stopping; /* before the inbox is emptied: nothing is posted behind it */
     loop->again = false;
     start_posted(loop);
-    run_timer(loop);
+    run_timers(loop);
     collect_finished(loop);
     if (stopping && clock_mono_ms() >= loop->deadline_ms)
         abort_running(loop);
     end_round(loop->deliver);
-    return !stopping || !list_empty(&loop->running);
+    return !stopping || !list_empty(&loop->running) || !list_empty(&loop->tasks);
 }
 
 static void *loop_main(void *ctx)
@@ -270,6 +334,8 @@ enum status loop_open(struct deliver *deliver, unsigned index, struct loop **out
     loop->deliver = deliver;
     loop->index = index;
     list_init(&loop->running);
+    list_init(&loop->tasks);
+    pools_init(&loop->pools);
     inbox_init(&loop->inbox, on_wake, loop);
     loop->epoll = epoll_create1(EPOLL_CLOEXEC);
     loop->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -308,6 +374,11 @@ void loop_run(struct loop *loop, struct loop_transfer *transfer)
     CHECK(curl_multi_add_handle(loop->multi, transfer->easy) == CURLM_OK);
 }
 
+struct pools *loop_pools(struct loop *loop)
+{
+    return &loop->pools;
+}
+
 void loop_stop(struct loop *loop, int64_t deadline_ms)
 {
     loop->deadline_ms = deadline_ms;
@@ -323,6 +394,7 @@ void loop_join(struct loop *loop)
 void loop_close(struct loop *loop)
 {
     curl_multi_cleanup(loop->multi);
+    pools_close(&loop->pools);
     if (loop->wake >= 0)
         close(loop->wake);
     if (loop->epoll >= 0)

@@ -1,5 +1,5 @@
-/* One thread around one curl multi handle. It waits on epoll, so that a thousand transfers that hang cost
- * nothing while ten others run. Private to the room. */
+/* One thread that waits on epoll for libcurl's transfers, on one multi handle, and for sockets of our own; so
+ * a thousand attempts that hang cost nothing while ten others run. Private to the room. */
 #ifndef DELIVER_LOOP_H
 #define DELIVER_LOOP_H
 
@@ -7,12 +7,29 @@
 
 #include "deliver/deliver_priv.h"
 
-/* Something that runs on a loop. The first member of its owner. */
+struct pools;
+
+/* A transfer of libcurl's that runs on a loop. The first member of its owner. */
 struct loop_transfer {
     struct list node;
     CURL *easy; /* CURLOPT_PRIVATE is this struct */
     /* On the loop; the easy handle is off it again. CURLE_ABORTED_BY_CALLBACK: the process goes down. */
     void (*finished)(struct loop_transfer *transfer, CURLcode code);
+};
+
+/* A socket of ours. */
+struct loop_socket {
+    int fd;
+    uint32_t events;                                            /* waited for; 0: none */
+    void (*ready)(struct loop_socket *socket, uint32_t events); /* epoll's; may close it */
+};
+
+/* Something with an end in time that is ours to watch. */
+struct loop_task {
+    struct list node;
+    int64_t due_us; /* monotonic */
+    /* On the loop, off its list: the time is over, or else the process goes down. */
+    void (*end)(struct loop_task *task, bool timed_out);
 };
 
 /* Its thread runs from here on. `deliver` outlives it. */
@@ -22,11 +39,18 @@ enum status loop_open(struct deliver *deliver, unsigned index, struct loop **out
 void loop_post(struct loop *loop, struct list *attempts);
 /* On the loop's thread, from a sink's start(). */
 void loop_run(struct loop *loop, struct loop_transfer *transfer);
-/* On the loop's thread: a transfer opened this socket; and before a socket so opened is closed, whoever
- * closes it. */
+/* On the loop's thread: libcurl opened this socket; and before one so opened is closed, or becomes ours. */
 void loop_opened(struct loop *loop, int fd);
-void loop_closes(struct loop *loop, int fd);
-/* Nothing is posted any more. Running transfers may go on until the deadline (monotonic ms). */
+void loop_leaves(struct loop *loop, int fd);
+/* On the loop's thread: these events are waited for from now on. When the system has no room for it, nothing
+ * is heard. */
+void loop_watch(struct loop *loop, struct loop_socket *socket, uint32_t events);
+/* Before it is closed. */
+void loop_unwatch(struct loop *loop, struct loop_socket *socket);
+/* On the loop's thread; list_remove(&task->node) ends it. */
+void loop_begin(struct loop *loop, struct loop_task *task);
+struct pools *loop_pools(struct loop *loop);
+/* Nothing is posted any more. What runs may go on until the deadline (monotonic ms). */
 void loop_stop(struct loop *loop, int64_t deadline_ms);
 void loop_join(struct loop *loop);
 /* Joined; drops the connections. */

@@ -63,6 +63,24 @@ void hang(struct exchange *x)
         ;
 }
 
+void read_body(struct exchange *x)
+{
+    const struct received *request = receiver_request(x->receiver, x->number);
+    size_t left = strtoul(received_header(request, "content-length"), NULL, 10) - request->body_len;
+    char some[16384];
+    while (left > 0) {
+        ssize_t n = take(x, some, left < sizeof some ? left : sizeof some);
+        if (n <= 0)
+            return;
+        left -= (size_t)n;
+    }
+}
+
+void stop_listening(struct exchange *x)
+{
+    shutdown(x->receiver->listener, SHUT_RDWR);
+}
+
 void reset(struct exchange *x)
 {
     struct linger now = {.l_onoff = 1, .l_linger = 0};

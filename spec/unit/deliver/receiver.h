@@ -43,6 +43,10 @@ void receiver_skip_bodies(struct receiver *receiver);
 bool say(struct exchange *exchange, const char *text);
 /* Until the peer hangs up or the receiver closes. */
 void hang(struct exchange *exchange);
+/* What is left of a body that was not read (receiver_skip_bodies). */
+void read_body(struct exchange *exchange);
+/* From now on nobody is let in. */
+void stop_listening(struct exchange *exchange);
 /* Closes with a reset instead of an orderly end. */
 void reset(struct exchange *exchange);
 

@@ -458,21 +458,20 @@ static void codes_of_the_library(void **state)
         {CURLE_ABORTED_BY_CALLBACK, OUTCOME_TRANSIENT, false, "shutting down"},
     };
     struct sink_options options = trial_options(80);
-    CURL *easy = curl_easy_init();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct http_seen seen = {.error = "detail"};
+        struct http_end end = {.code = cases[i].code};
         struct outcome outcome = {0};
-        http_outcome(&options, easy, cases[i].code, &seen, 100, &outcome);
+        http_outcome(&options, &end, &seen, 100, &outcome);
         assert_outcome(outcome, cases[i].cls, 0, cases[i].reason);
         assert_int_equal(outcome.unreachable, cases[i].unreachable);
     }
     struct http_seen seen = {.forbidden = true,
                              .forbidden_address.at = {[10] = 0xff, 0xff, 169, 254, 169, 254}};
     struct outcome outcome = {0};
-    http_outcome(&options, easy, CURLE_COULDNT_CONNECT, &seen, 100, &outcome);
+    http_outcome(&options, &(struct http_end){.code = CURLE_COULDNT_CONNECT}, &seen, 100, &outcome);
     assert_outcome(outcome, OUTCOME_CONFIG, 0,
                    "egress refused: 169.254.169.254 is link-local; see egress.allow_private");
-    curl_easy_cleanup(easy);
 }
 
 static int open_room(void **state)

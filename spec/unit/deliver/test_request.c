@@ -362,13 +362,13 @@ static void every_attempt_is_signed_anew(void **state)
     struct http_request request = {0};
     struct attempt attempt = {.envelope = trial_envelope(NULL, 0, BYTES("x")), .number = 1};
 
-    struct curl_slist *list = http_request_fill(&request, &shape, &attempt, 1700000000);
+    struct curl_slist *list = http_request_list(&request, &shape, &attempt, 1700000000);
     assert_string_equal(line_of(list, "webhook-timestamp"), "webhook-timestamp: 1700000000");
     char *first = strdup(line_of(list, "webhook-signature"));
-    list = http_request_fill(&request, &shape, &attempt, 1700003600);
+    list = http_request_list(&request, &shape, &attempt, 1700003600);
     assert_string_equal(line_of(list, "webhook-timestamp"), "webhook-timestamp: 1700003600");
     assert_string_not_equal(line_of(list, "webhook-signature"), first);
-    list = http_request_fill(&request, &shape, &attempt, 1700000000);
+    list = http_request_list(&request, &shape, &attempt, 1700000000);
     assert_string_equal(line_of(list, "webhook-signature"), first);
 
     free(first);

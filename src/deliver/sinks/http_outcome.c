@@ -6,38 +6,6 @@
 
 #include "deliver/sinks/http_priv.h"
 
-/* How far a transfer came; what libcurl has no time of has not happened. */
-enum phase { PHASE_NAME, PHASE_CONNECT, PHASE_TLS, PHASE_SEND, PHASE_ANSWER };
-
-static curl_off_t info(CURL *easy, CURLINFO what)
-{
-    curl_off_t n = 0;
-    curl_easy_getinfo(easy, what, &n);
-    return n;
-}
-
-static long info_long(CURL *easy, CURLINFO what)
-{
-    long n = 0;
-    curl_easy_getinfo(easy, what, &n);
-    return n;
-}
-
-static enum phase phase_of(CURL *easy, const struct http_seen *seen)
-{
-    if (info(easy, CURLINFO_PRETRANSFER_TIME_T) > 0) {
-        curl_off_t to_send = info(easy, CURLINFO_CONTENT_LENGTH_UPLOAD_T);
-        bool sent =
-            info_long(easy, CURLINFO_REQUEST_SIZE) > 0 && info(easy, CURLINFO_SIZE_UPLOAD_T) >= to_send;
-        return sent ? PHASE_ANSWER : PHASE_SEND;
-    }
-    const char *connected_to = NULL;
-    curl_easy_getinfo(easy, CURLINFO_PRIMARY_IP, &connected_to);
-    if (connected_to && *connected_to)
-        return PHASE_TLS; /* its connect time counts only behind the handshake */
-    return seen->dialled ? PHASE_CONNECT : PHASE_NAME;
-}
-
 /* "10.0.0.1:80" of the address tried last. */
 static const char *peer(const struct http_seen *seen, char text[64])
 {
@@ -76,7 +44,7 @@ static void of_status(const struct sink_options *options, const struct http_seen
     }
 }
 
-static void of_timeout(enum phase phase, const struct http_seen *seen, int64_t timeout_ms,
+static void of_timeout(enum http_phase phase, const struct http_seen *seen, int64_t timeout_ms,
                        struct outcome *outcome)
 {
     char at[64];
@@ -115,13 +83,12 @@ static void of_egress(const struct http_seen *seen, struct outcome *outcome)
                 kind ? kind : "not an internet address");
 }
 
-static void of_connect(CURL *easy, const struct http_seen *seen, struct outcome *outcome)
+static void of_connect(int code, const struct http_seen *seen, struct outcome *outcome)
 {
     char at[64];
-    int code = seen->socket_errno ? seen->socket_errno : (int)info_long(easy, CURLINFO_OS_ERRNO);
     outcome->unreachable = true;
     if (seen->socket_errno) {
-        outcome_set(outcome, OUTCOME_TRANSIENT, "can't open a socket: %s", strerror(code));
+        outcome_set(outcome, OUTCOME_TRANSIENT, "can't open a socket: %s", strerror(seen->socket_errno));
     } else if (code == ECONNREFUSED) {
         outcome_set(outcome, OUTCOME_TRANSIENT, "connection refused by %s", peer(seen, at));
     } else {
@@ -130,10 +97,10 @@ static void of_connect(CURL *easy, const struct http_seen *seen, struct outcome 
     }
 }
 
-static void of_certificate(CURL *easy, const struct http_seen *seen, struct outcome *outcome)
+static void of_certificate(long verify_result, const struct http_seen *seen, struct outcome *outcome)
 {
     outcome->unreachable = true;
-    switch (info_long(easy, CURLINFO_SSL_VERIFYRESULT)) {
+    switch (verify_result) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
         outcome_set(outcome, OUTCOME_TRANSIENT, "TLS: the receiver's certificate has expired");
         break;
@@ -158,17 +125,17 @@ static void of_certificate(CURL *easy, const struct http_seen *seen, struct outc
     }
 }
 
-static void of_broken(enum phase phase, CURL *easy, const struct http_seen *seen, struct outcome *outcome)
+static void of_broken(const struct http_end *end, const struct http_seen *seen, struct outcome *outcome)
 {
-    long connect_status = info_long(easy, CURLINFO_HTTP_CONNECTCODE);
-    if (connect_status && connect_status != 200) {
+    if (end->proxy_status && end->proxy_status != 200) {
         outcome->unreachable = true;
-        outcome_set(outcome, OUTCOME_TRANSIENT, "the proxy answered CONNECT with HTTP %ld", connect_status);
-    } else if (phase <= PHASE_TLS) {
+        outcome_set(outcome, OUTCOME_TRANSIENT, "the proxy answered CONNECT with HTTP %ld",
+                    end->proxy_status);
+    } else if (end->phase <= PHASE_TLS) {
         outcome->unreachable = true;
         outcome_set(outcome, OUTCOME_TRANSIENT, "TLS: %s",
                     seen->error[0] ? seen->error : "the handshake failed");
-    } else if (phase == PHASE_SEND) {
+    } else if (end->phase == PHASE_SEND) {
         outcome_set(outcome, OUTCOME_TRANSIENT, "the connection broke while the request was sent");
     } else if (outcome->http_status) {
         outcome_set(outcome, OUTCOME_TRANSIENT, "the connection broke inside an HTTP %d answer",
@@ -180,14 +147,13 @@ static void of_broken(enum phase phase, CURL *easy, const struct http_seen *seen
     }
 }
 
-void http_outcome(const struct sink_options *options, CURL *easy, CURLcode code, const struct http_seen *seen,
-                  int64_t timeout_ms, struct outcome *outcome)
+void http_outcome(const struct sink_options *options, const struct http_end *end,
+                  const struct http_seen *seen, int64_t timeout_ms, struct outcome *outcome)
 {
-    outcome->http_status = (int)info_long(easy, CURLINFO_RESPONSE_CODE);
-    if (code == CURLE_WRITE_ERROR && seen->cut)
-        code = CURLE_OK; /* we hung up, having read enough */
+    outcome->http_status = end->status;
+    outcome->unsent = end->unsent;
 
-    switch (code) {
+    switch (end->code) {
     case CURLE_OK:
         of_status(options, seen, outcome);
         break;
@@ -200,7 +166,7 @@ void http_outcome(const struct sink_options *options, CURL *easy, CURLcode code,
         }
         break;
     case CURLE_OPERATION_TIMEDOUT:
-        of_timeout(phase_of(easy, seen), seen, timeout_ms, outcome);
+        of_timeout(end->phase, seen, timeout_ms, outcome);
         break;
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
@@ -211,10 +177,10 @@ void http_outcome(const struct sink_options *options, CURL *easy, CURLcode code,
         if (seen->forbidden && !seen->dialled)
             of_egress(seen, outcome);
         else
-            of_connect(easy, seen, outcome);
+            of_connect(end->connect_errno, seen, outcome);
         break;
     case CURLE_PEER_FAILED_VERIFICATION:
-        of_certificate(easy, seen, outcome);
+        of_certificate(end->verify_result, seen, outcome);
         break;
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_CERTPROBLEM:
@@ -244,7 +210,7 @@ void http_outcome(const struct sink_options *options, CURL *easy, CURLcode code,
     case CURLE_RECV_ERROR:
     case CURLE_SEND_ERROR:
     case CURLE_PARTIAL_FILE:
-        of_broken(phase_of(easy, seen), easy, seen, outcome);
+        of_broken(end, seen, outcome);
         break;
     case CURLE_OUT_OF_MEMORY: /* its word for a line beyond its own bound */
         outcome_set(outcome, OUTCOME_TRANSIENT, "a line of the answer's head is too large");
@@ -253,10 +219,7 @@ void http_outcome(const struct sink_options *options, CURL *easy, CURLcode code,
         outcome_set(outcome, OUTCOME_TRANSIENT, "%s",
                     seen->head_too_large ? "the head of the answer is larger than 64 KiB"
                     : seen->error[0]     ? seen->error
-                                         : curl_easy_strerror(code));
+                                         : curl_easy_strerror(end->code));
         break;
     }
-    /* The second part: libcurl sends again by itself when a kept connection turns out to be dead. */
-    outcome->unsent =
-        code != CURLE_OK && phase_of(easy, seen) < PHASE_SEND && info_long(easy, CURLINFO_REQUEST_SIZE) == 0;
 }

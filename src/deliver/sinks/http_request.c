@@ -51,11 +51,13 @@ void http_shape_init(struct http_shape *shape, const struct sink_options *option
     shape->prefix = mem_format("x-%s-", options->header_prefix);
     shape->prefix_len = strlen(shape->prefix);
     shape->is_ankusa = strcmp(options->header_prefix, "ankusa") == 0;
+    shape->start = NULL;
 }
 
 void http_shape_free(struct http_shape *shape)
 {
     free(shape->prefix);
+    free(shape->start);
 }
 
 /* Names under which a receiver must be able to trust what it reads. */
@@ -98,6 +100,16 @@ static bool is_configured(const struct sink_options *options, struct bytes name)
     return false;
 }
 
+/* The first line of a request over a plain connection, and Host, unless that is configured. */
+void http_shape_plain(struct http_shape *shape, const char *target, const char *authority)
+{
+    const struct sink_options *options = shape->options;
+    shape->start = is_configured(options, BYTES("host"))
+                       ? mem_format("%s %s HTTP/1.1\r\n", options->method ? options->method : "POST", target)
+                       : mem_format("%s %s HTTP/1.1\r\nHost: %s\r\n",
+                                    options->method ? options->method : "POST", target, authority);
+}
+
 static bool is_forwarded(const struct http_shape *shape, const struct envelope *envelope, struct bytes name)
 {
     const struct sink_options *options = shape->options;
@@ -112,6 +124,8 @@ static bool is_forwarded(const struct http_shape *shape, const struct envelope *
 
 static void begin(struct http_request *request)
 {
+    if (request->plain)
+        return;
     if (request->count == request->size) {
         request->size = request->size ? request->size * 2 : 64;
         request->starts = mem_resize(request->starts, request->size * sizeof *request->starts);
@@ -122,7 +136,10 @@ static void begin(struct http_request *request)
 
 static void end(struct http_request *request)
 {
-    buf_putc(&request->text, 0);
+    if (request->plain)
+        buf_put(&request->text, "\r\n", 2);
+    else
+        buf_putc(&request->text, 0);
 }
 
 /* "x-lanegate-NAME: value"; request data is percent-encoded. */
@@ -162,7 +179,7 @@ static void verbatim(struct http_request *request, struct bytes name, struct byt
         buf_puts(&request->text, ": ");
         buf_putb(&request->text, value);
     } else {
-        buf_putc(&request->text, ';');
+        buf_putc(&request->text, request->plain ? ':' : ';');
     }
     end(request);
 }
@@ -170,6 +187,8 @@ static void verbatim(struct http_request *request, struct bytes name, struct byt
 /* Keeps libcurl from adding one of its own. */
 static void suppress(struct http_request *request, const char *name)
 {
+    if (request->plain)
+        return;
     begin(request);
     buf_puts(&request->text, name);
     buf_putc(&request->text, ':');
@@ -297,13 +316,13 @@ static void put_content_type(struct http_request *request, const struct http_sha
         suppress(request, "content-type");
 }
 
-struct curl_slist *http_request_fill(struct http_request *request, const struct http_shape *shape,
-                                     const struct attempt *attempt, int64_t unix_s)
+/* Every line but those of the message's own frame. */
+static void put_lines(struct http_request *request, const struct http_shape *shape,
+                      const struct attempt *attempt, int64_t unix_s)
 {
     const struct sink_options *options = shape->options;
     const struct envelope *envelope = attempt->envelope;
-    buf_clear(&request->text);
-    request->count = 0;
+    bool names_agent = is_configured(options, BYTES("user-agent"));
 
     suppress(request, "expect");
     suppress(request, "accept");
@@ -316,15 +335,39 @@ struct curl_slist *http_request_fill(struct http_request *request, const struct 
     for (size_t i = 0; i < options->header_count; i++)
         verbatim(request, bytes_str(options->headers[i].name),
                  bytes_trim(bytes_str(options->headers[i].value)));
-    for (size_t i = 0; i < envelope->header_count; i++)
-        if (is_forwarded(shape, envelope, envelope->headers[i].name))
-            forward(request, &envelope->headers[i]);
+    for (size_t i = 0; i < envelope->header_count; i++) {
+        if (!is_forwarded(shape, envelope, envelope->headers[i].name))
+            continue;
+        forward(request, &envelope->headers[i]);
+        names_agent |= bytes_eq_nocase(envelope->headers[i].name, BYTES("user-agent"));
+    }
+    if (!names_agent)
+        verbatim(request, BYTES("User-Agent"), BYTES("lanegate/" LANEGATE_VERSION));
+}
 
+struct curl_slist *http_request_list(struct http_request *request, const struct http_shape *shape,
+                                     const struct attempt *attempt, int64_t unix_s)
+{
+    request->plain = false;
+    request->count = 0;
+    buf_clear(&request->text);
+    put_lines(request, shape, attempt, unix_s);
     for (size_t i = 0; i < request->count; i++) {
         request->list[i].data = request->text.at + request->starts[i];
         request->list[i].next = i + 1 < request->count ? &request->list[i + 1] : NULL;
     }
     return request->list;
+}
+
+struct bytes http_request_head(struct http_request *request, const struct http_shape *shape,
+                               const struct attempt *attempt, int64_t unix_s)
+{
+    request->plain = true;
+    buf_clear(&request->text);
+    buf_puts(&request->text, shape->start);
+    put_lines(request, shape, attempt, unix_s);
+    buf_putf(&request->text, "Content-Length: %zu\r\n\r\n", attempt->envelope->body.len);
+    return buf_bytes(&request->text);
 }
 
 void http_request_free(struct http_request *request)
