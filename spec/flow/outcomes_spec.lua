@@ -141,7 +141,7 @@ describe("an attempt", function()
     deliver(urls, { more = { hang = "timeout_ms = 200" } })
     local says = {
       endless = "^HTTP 500$",
-      endless_head = "^a line of the answer's head is too large$",
+      endless_head = "^the head of the answer is larger than 64 KiB$",
       half = "^the connection broke inside an HTTP 200 answer$",
       reset = "^the connection broke after the request was sent, without an answer %(a retry may be a duplicate%)$",
       nothing = "^the connection broke after the request was sent, without an answer %(a retry may be a duplicate%)$",
