@@ -146,7 +146,12 @@ describe("an operator", function()
     refused(2, "source/sink/key", "lanes", "retry")
     refused(2, "source/sink/key", "lanes", "retry", "demo")
     refused(1, "no such lane", "lanes", "retry", "demo/receiver/nobody")
-    refused(1, "no such sink", "sinks", "pause", "demo/nobody")
+    refused(1, "no such sink; name one that there is: demo/receiver", "sinks", "pause", "demo/nobody")
+    refused(2, "sink must be one that there is: receiver", "lanes", "pause", "demo/nobody/a")
+    for _, list in ipairs { "lanes", "hooks", "dlq", "quarantine" } do
+      refused(2, "source must be one that there is: demo", list, "list", "--source", "dmeo")
+    end
+    refused(2, "source must be one that there is: demo", "tail", "--source", "dmeo")
     refused(2, "--for is for pause", "sinks", "resume", "demo/receiver", "--for", "1h")
     local function act(path, body)
       return http.once(gate.admin, "POST", path, {}, body)

@@ -197,7 +197,7 @@ const struct admin_sink *ask_sink_named(struct ask *ask, struct bytes source, st
         if (bytes_eq(source, bytes_str(sink->source)) && bytes_eq(name, bytes_str(sink->name)))
             return sink;
     }
-    ask_not_found(ask, "sink");
+    ask_no_sink(ask);
     return NULL;
 }
 

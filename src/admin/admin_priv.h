@@ -67,6 +67,7 @@ void ask_refuse_with(struct ask *ask, int status, const char *code, const char *
 void ask_refuse_filter(struct ask *ask, const struct query_fault *fault);
 /* 404, naming what there is none of. */
 void ask_not_found(struct ask *ask, const char *what);
+void ask_not_found_of(struct ask *ask, const char *what, const char *expected);
 /* For a store that can't be read: 503 store_unavailable, or 500 for CORRUPT. */
 void ask_store_failed(struct ask *ask, enum status status);
 
@@ -83,6 +84,9 @@ void ask_audit(struct ask *ask, const char *what, struct bytes target, int64_t m
 
 /* named.c: the sources and sinks of the query. False when it was refused. */
 bool ask_names_are_there(struct ask *ask);
+/* 404, with those that are configured. */
+void ask_no_sink(struct ask *ask);
+void ask_no_source(struct ask *ask);
 
 /* acts.c */
 /* True when the act was not done, and `ask` says why; `what` there is none of, if that is it. */

@@ -43,6 +43,14 @@ void ask_not_found(struct ask *ask, const char *what)
     ask_refuse_with(ask, 404, "not_found", "what", what);
 }
 
+void ask_not_found_of(struct ask *ask, const char *what, const char *expected)
+{
+    begin(ask, 404, "not_found");
+    jsonw_str(&ask->json, "what", what);
+    jsonw_str(&ask->json, "expected", expected);
+    jsonw_end_object(&ask->json);
+}
+
 void ask_store_failed(struct ask *ask, enum status status)
 {
     if (status == STATUS_CORRUPT)

@@ -18,18 +18,22 @@ static bool is_there(const struct ask *ask, struct bytes source, struct bytes si
     return store_knows(ask->admin->options.store, source, sink);
 }
 
-/* The configured ones: sources, or sinks of `source`. Each once, as far as there is room. */
-static const char *those(const struct ask *ask, bool sinks, struct bytes source)
+enum what { SOURCES, SINKS, PATHS };
+
+/* The configured ones: sources, sinks of `source`, or sinks as people name them. Each once, as far as there
+ * is room. */
+static const char *those(const struct ask *ask, enum what what, struct bytes source)
 {
     const struct admin_rules *rules = ask->rules;
     struct buf names = {0};
     const char *before = "";
     buf_puts(&names, "one that there is:");
     for (size_t i = 0; i < rules->sink_count && names.len < NAMES_MAX; i++) {
-        const char *name = sinks ? rules->sinks[i].name : rules->sinks[i].source;
-        if (!takes(&source, rules->sinks[i].source) || strcmp(name, before) == 0)
+        const struct admin_sink *sink = &rules->sinks[i];
+        const char *name = what == SOURCES ? sink->source : sink->name;
+        if (!takes(&source, sink->source) || (what != PATHS && strcmp(name, before) == 0))
             continue;
-        buf_putf(&names, " %s", name);
+        buf_putf(&names, " %s%s%s", what == PATHS ? sink->source : "", what == PATHS ? "/" : "", name);
         before = name;
     }
     if (names.len >= NAMES_MAX)
@@ -47,7 +51,17 @@ bool ask_names_are_there(struct ask *ask)
         return true;
     ask_refuse_filter(ask, &(struct query_fault){.code = "bad_filter",
                                                  .filter = source ? BYTES("sink") : BYTES("source"),
-                                                 .expected = source ? those(ask, true, query->source)
-                                                                    : those(ask, false, BYTES_NONE)});
+                                                 .expected = source ? those(ask, SINKS, query->source)
+                                                                    : those(ask, SOURCES, BYTES_NONE)});
     return false;
+}
+
+void ask_no_sink(struct ask *ask)
+{
+    ask_not_found_of(ask, "sink", those(ask, PATHS, BYTES_NONE));
+}
+
+void ask_no_source(struct ask *ask)
+{
+    ask_not_found_of(ask, "source", those(ask, SOURCES, BYTES_NONE));
 }

@@ -323,7 +323,7 @@ static bool is_fine(struct ask *ask, enum replay_answer answer, const struct sto
         ask_refuse(ask, 409, "too_many_replays");
         return false;
     case REPLAY_NO_SINK:
-        ask_not_found(ask, replay->from == REPLAY_FROM_PEN ? "source" : "sink");
+        (replay->from == REPLAY_FROM_PEN ? ask_no_source : ask_no_sink)(ask);
         return false;
     case REPLAY_NOT_FOUND:
         ask_not_found(ask, "replay");

@@ -157,7 +157,7 @@ static int refused(const struct client *client, long status, const struct buf *b
     else if (status == 403 && *member(answer, "scope"))
         failed(client, code, "this token lacks the scope \"%s\"", member(answer, "scope"));
     else if (status == 404 && *member(answer, "what"))
-        failed(client, code, "no such %s", member(answer, "what"));
+        failed(client, code, "no such %s%s%s", member(answer, "what"), *expected ? "; name " : "", expected);
     else if (strcmp(error, "head_changed") == 0)
         failed(client, code, "the lane has another head by now: nothing was done");
     else if (strcmp(error, "in_flight") == 0)
