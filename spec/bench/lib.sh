@@ -155,8 +155,9 @@ gateway_addresses() { # NAME
   admin=$(sed -n 's/.* admin = { listen = "\([^"]*\)".*/\1/p' "$dir/$1.lua")
 }
 
-launch_gateway() { # NAME: started, not yet ready
+launch_gateway() { # NAME: started, not yet ready; the moment of it in $launched_us
   gateway_addresses "$1"
+  launched_us=${EPOCHREALTIME/[.,]/}
   spawn "gateway-$1" "$build/lanegate" serve --config "$dir/$1.lua"
   gateway=$spawned
 }

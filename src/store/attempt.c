@@ -45,7 +45,7 @@ static bool view_of(struct store *store, sqlite3_stmt *stmt, struct store_attemp
 enum status store_attempts_of(struct store_reader *reader, uint64_t seq,
                               bool (*each)(void *ctx, const struct store_attempt_view *attempt), void *ctx)
 {
-    sqlite3_stmt *stmt = reader->db.sql[READER_ATTEMPTS];
+    sqlite3_stmt *stmt = db_sql(&reader->db, READER_ATTEMPTS);
     sqlite3_bind_int64(stmt, 1, (int64_t)seq);
     int rc;
     while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {

@@ -90,7 +90,7 @@ static void bind_word(sqlite3_stmt *stmt, int at, struct bytes word)
 enum status store_list_audit(struct store_reader *reader, const struct store_audit_filter *filter,
                              bool (*each)(void *ctx, const struct store_audit_view *line), void *ctx)
 {
-    sqlite3_stmt *stmt = reader->db.sql[READER_AUDIT];
+    sqlite3_stmt *stmt = db_sql(&reader->db, READER_AUDIT);
     sqlite3_bind_int64(stmt, 1, filter->before_id > 0 ? (int64_t)filter->before_id : INT64_MAX);
     bind_word(stmt, 2, filter->who);
     bind_word(stmt, 3, filter->what);

@@ -9,12 +9,10 @@
 
 enum { STEP_BYTES = 1 << 20, SYNC_BYTES = 4 << 20, HEADER_VERSIONS = 18 };
 
-/* The file says in its head that it has a log. A copy has none, and must not be given one by whoever looks.
- */
-static bool without_log(int fd)
+bool log_mark(int fd, bool has_log)
 {
-    static const uint8_t legacy[2] = {1, 1};
-    return pwrite(fd, legacy, sizeof legacy, HEADER_VERSIONS) == sizeof legacy;
+    const uint8_t version = has_log ? 2 : 1, versions[2] = {version, version};
+    return pwrite(fd, versions, sizeof versions, HEADER_VERSIONS) == sizeof versions;
 }
 
 static int copy_steps(sqlite3_backup *backup, int step_pages, int64_t page_size, int to_fd,
@@ -71,7 +69,8 @@ close_dest:
     if (!sqlite3_get_autocommit(from->handle))
         db_exec(from, "COMMIT");
     db_close(&dest);
-    if (status == STATUS_OK && !without_log(to_fd))
+    /* A copy has no log, and must not be given one by whoever looks. */
+    if (status == STATUS_OK && !log_mark(to_fd, false))
         status = error_set(err, STATUS_IO, "%s: %s", to, strerror(errno));
     return status;
 }

@@ -23,8 +23,7 @@ static void configure(void)
  * cache_spill: a transaction touches the log at its commit only, so that everything before can be rolled back
  * for certain.
  */
-static const char pragmas[] = "PRAGMA synchronous = FULL;"
-                              "PRAGMA wal_autocheckpoint = 0;"
+static const char pragmas[] = "PRAGMA wal_autocheckpoint = 0;"
                               "PRAGMA secure_delete = FAST;"
                               "PRAGMA cache_spill = OFF;"
                               "PRAGMA foreign_keys = OFF;"
@@ -78,12 +77,13 @@ static int open_still(struct db *db, const char *path)
     return rc;
 }
 
-/* What each use needs beside the common pragmas. */
+/* What each use needs beside the common pragmas. Those of a reader don't make SQLite look into the file yet:
+ * the first statement does, on the thread that needs it. */
 static const char *const use_pragmas[] = {
     /* The writer appends: what it needs again are the last pages of each table and the rows that get
      * outcomes. */
-    [DB_WRITE] = "PRAGMA cache_size = -16384;",
-    [DB_READ] = "PRAGMA cache_size = -4096; PRAGMA query_only = ON;",
+    [DB_WRITE] = "PRAGMA synchronous = FULL; PRAGMA cache_size = -16384;",
+    [DB_READ] = "PRAGMA query_only = ON;",
     [DB_BESIDE] = "PRAGMA query_only = ON;",
     [DB_STILL] = "PRAGMA query_only = ON;",
     /* Nobody else knows of it, and it is thrown away when anything goes wrong. */
@@ -99,10 +99,8 @@ static int open_as(struct db *db, const char *path, enum db_use use)
     if (rc != SQLITE_OK)
         return rc;
     sqlite3_busy_timeout(db->handle, 1000);
-    /* Page size first: it counts only while the file is empty. */
     if (use == DB_WRITE)
-        rc =
-            sqlite3_exec(db->handle, "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL;", NULL, NULL, NULL);
+        rc = sqlite3_exec(db->handle, PAGE_SIZE_PRAGMA "PRAGMA journal_mode = WAL;", NULL, NULL, NULL);
     else if (use != DB_READ) /* the last one to go would copy the log and remove it */
         rc = sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
     if (rc == SQLITE_OK)
@@ -128,14 +126,26 @@ enum status db_open(struct db *db, const char *path, enum db_use use, struct err
 
 enum status db_prepare(struct db *db, const char *const *texts, size_t count, struct error *err)
 {
-    db->sql = mem_zalloc(count * sizeof *db->sql);
-    db->count = count;
-    for (size_t i = 0; i < count; i++) {
-        int rc = sqlite3_prepare_v3(db->handle, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &db->sql[i], NULL);
-        if (rc != SQLITE_OK)
-            return error_set(err, db_status(rc), "%s: %s", texts[i], db_problem(db));
-    }
+    db_prepare_later(db, texts, count);
+    for (size_t i = 0; i < count; i++)
+        if (!db_sql(db, i))
+            return error_set(err, db_status(sqlite3_errcode(db->handle)), "%s: %s", texts[i], db_problem(db));
     return STATUS_OK;
+}
+
+void db_prepare_later(struct db *db, const char *const *texts, size_t count)
+{
+    db->sql = mem_zalloc(count * sizeof *db->sql);
+    db->texts = texts;
+    db->count = count;
+}
+
+sqlite3_stmt *db_sql(struct db *db, size_t which)
+{
+    sqlite3_stmt **stmt = &db->sql[which];
+    if (!*stmt)
+        sqlite3_prepare_v3(db->handle, db->texts[which], -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL);
+    return *stmt;
 }
 
 void db_close(struct db *db)

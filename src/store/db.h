@@ -12,9 +12,12 @@
 /* ---- db.c: one connection and its prepared statements ----------------------------------------------------
  */
 
+#define PAGE_SIZE_PRAGMA "PRAGMA page_size = 8192;" /* before anything else: of an empty file only */
+
 struct db {
     sqlite3 *handle;
     sqlite3_stmt **sql; /* by the enum that goes with the texts */
+    const char *const *texts;
     size_t count;
 };
 
@@ -29,6 +32,10 @@ enum db_use {
 /* `texts` are prepared in order. OK, IO, CORRUPT. */
 enum status db_open(struct db *db, const char *path, enum db_use use, struct error *err);
 enum status db_prepare(struct db *db, const char *const *texts, size_t count, struct error *err);
+/* Those of a connection that may never need most of them: each is prepared when it is first asked for. */
+void db_prepare_later(struct db *db, const char *const *texts, size_t count);
+/* NULL when it can't be prepared, which SQLite's own calls take as SQLITE_MISUSE. */
+sqlite3_stmt *db_sql(struct db *db, size_t which);
 void db_close(struct db *db);
 /* Steps a statement that gives no rows, to its end; false on any error (db_problem tells). */
 bool db_run(sqlite3_stmt *stmt);
@@ -80,6 +87,13 @@ static inline bool row_state_dead(enum row_state state)
 {
     return state == ROW_DEAD || state == ROW_HELD;
 }
+
+/* ---- begin.c ---------------------------------------------------------------------------------------------
+ */
+
+/* Made where there is none, and there after a crash. CORRUPT: what is there is not to be begun anew. */
+enum status begin_dir(const char *path, struct error *err);
+enum status begin_store(const char *path, struct error *err);
 
 /* ---- lock.c ----------------------------------------------------------------------------------------------
  */

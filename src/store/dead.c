@@ -38,7 +38,7 @@ bool dead_matches(struct store *store, const struct store_dead_filter *filter, s
 static int dead_step(struct store_reader *reader, const struct store_dead_filter *filter,
                      struct dead_key *last, struct dead_key *page, size_t *page_len, uint64_t *total)
 {
-    sqlite3_stmt *stmt = reader->db.sql[READER_DEAD];
+    sqlite3_stmt *stmt = db_sql(&reader->db, READER_DEAD);
     sqlite3_bind_int64(stmt, 1, (int64_t)dead_first(filter, last->seq));
     int rc = SQLITE_ROW;
     for (size_t n = 0; n < DEAD_STEP && (rc = sqlite3_step(stmt)) == SQLITE_ROW; n++) {
@@ -106,7 +106,7 @@ enum status store_list_dead(struct store_reader *reader, const struct store_dead
 enum status store_walk_dead(struct store_reader *reader, struct store_dead_filter *filter, size_t most,
                             store_each_row each, void *ctx, bool *end)
 {
-    sqlite3_stmt *stmt = reader->db.sql[READER_DEAD];
+    sqlite3_stmt *stmt = db_sql(&reader->db, READER_DEAD);
     struct dead_key *page = mem_alloc((filter->limit + 1) * sizeof *page);
     size_t page_len = 0, looked = 0;
     int rc = SQLITE_ROW;

@@ -60,7 +60,7 @@ static int64_t file_bytes(const char *path, const char *suffix)
 void keeper_sample(struct store *store)
 {
     struct keeper *keeper = &store->keeper;
-    int64_t spare = pragma_int(keeper->db.sql[KEEPER_FREE]) * store->log.page_size;
+    int64_t spare = pragma_int(db_sql(&keeper->db, KEEPER_FREE)) * store->log.page_size;
     int64_t files = file_bytes(store->path, "") + file_bytes(store->path, "-wal");
     atomic_store(&store->disk_bytes, files);
 
@@ -83,7 +83,8 @@ static uint64_t hooks_over(struct store *store)
     uint64_t hooks = atomic_load(&store->hooks);
     if (store->options.max_bytes == 0 || hooks == 0)
         return 0;
-    int64_t pages = pragma_int(keeper->db.sql[KEEPER_PAGES]) - pragma_int(keeper->db.sql[KEEPER_FREE]);
+    int64_t pages =
+        pragma_int(db_sql(&keeper->db, KEEPER_PAGES)) - pragma_int(db_sql(&keeper->db, KEEPER_FREE));
     int64_t used = pages * store->log.page_size;
     if (used <= store->options.max_bytes)
         return 0;
@@ -110,7 +111,7 @@ static bool plan_add(struct range *plan, size_t *len, uint64_t seq, int64_t size
  * now. */
 static bool look(struct store *store, uint64_t *from, uint64_t over, struct range *plan, size_t *len)
 {
-    sqlite3_stmt *oldest = store->keeper.db.sql[KEEPER_OLDEST];
+    sqlite3_stmt *oldest = db_sql(&store->keeper.db, KEEPER_OLDEST);
     int64_t now_ms = clock_unix_ms();
     int64_t expired_ms = now_ms - store->options.retention_ms;
     size_t seen = 0;
@@ -207,7 +208,7 @@ enum status keeper_open(struct store *store, struct error *err)
     cond_init_monotonic(&keeper->wake);
     enum status status = db_open(&keeper->db, store->path, DB_READ, err);
     if (status == STATUS_OK)
-        status = db_prepare(&keeper->db, texts, KEEPER_SQL_COUNT, err);
+        db_prepare_later(&keeper->db, texts, KEEPER_SQL_COUNT);
     return status;
 }
 

@@ -63,7 +63,7 @@ static void count_row(struct sum *sum, sqlite3_stmt *stmt)
 static int count_step(struct store_reader *reader, const struct store_dead_filter *filter, uint64_t *seq,
                       uint32_t *sink, struct sum *sum)
 {
-    sqlite3_stmt *stmt = reader->db.sql[READER_DEAD];
+    sqlite3_stmt *stmt = db_sql(&reader->db, READER_DEAD);
     int rc = SQLITE_ROW;
     sqlite3_bind_int64(stmt, 1, (int64_t)dead_first(filter, *seq));
     for (size_t n = 0; n < DEAD_STEP && (rc = sqlite3_step(stmt)) == SQLITE_ROW;) {
@@ -103,7 +103,7 @@ static uint64_t tidy(struct sum *sum)
 static int64_t done_between(struct store_reader *reader, const struct sum *sum, uint64_t from, uint64_t to,
                             int *rc)
 {
-    sqlite3_stmt *stmt = reader->db.sql[READER_DONE];
+    sqlite3_stmt *stmt = db_sql(&reader->db, READER_DONE);
     int64_t count = 0;
     sqlite3_bind_int64(stmt, 1, (int64_t)from);
     sqlite3_bind_int64(stmt, 2, (int64_t)to);

@@ -13,7 +13,7 @@ static bool in_time(const struct store_hook_filter *filter, int64_t oldest_ms, i
 static bool block_in_time(struct store_reader *reader, const struct store_hook_filter *filter,
                           uint64_t number)
 {
-    sqlite3_stmt *stmt = reader->db.sql[READER_BLOCK];
+    sqlite3_stmt *stmt = db_sql(&reader->db, READER_BLOCK);
     sqlite3_bind_int64(stmt, 1, (int64_t)number);
     bool may = sqlite3_step(stmt) != SQLITE_ROW ||
                in_time(filter, sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1));
@@ -24,7 +24,7 @@ static bool block_in_time(struct store_reader *reader, const struct store_hook_f
 static int count_rows(struct store_reader *reader, const struct store_hook_filter *filter,
                       struct store_hook_view *view, bool *matches)
 {
-    sqlite3_stmt *stmt = reader->db.sql[READER_STATES];
+    sqlite3_stmt *stmt = db_sql(&reader->db, READER_STATES);
     int rc;
     *matches = filter->state < 0;
     sqlite3_bind_int64(stmt, 1, (int64_t)view->seq);
@@ -55,7 +55,7 @@ static int next_hook(struct store_reader *reader, const struct store_hook_filter
                      struct store_hook_view *view, bool *matches)
 {
     struct names *names = &reader->store->names;
-    sqlite3_stmt *stmt = reader->db.sql[READER_NEWEST];
+    sqlite3_stmt *stmt = db_sql(&reader->db, READER_NEWEST);
     sqlite3_bind_int64(stmt, 1, before > INT64_MAX ? INT64_MAX : (int64_t)before);
     int rc = sqlite3_step(stmt);
     if (rc != SQLITE_ROW)

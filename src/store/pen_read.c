@@ -35,7 +35,7 @@ static bool matches(const struct store_pen_filter *filter, const struct store_pe
 enum status store_walk_pen(struct store_reader *reader, struct store_pen_filter *filter,
                            bool (*each)(void *ctx, const struct store_pen_view *entry), void *ctx, bool *end)
 {
-    sqlite3_stmt *stmt = reader->db.sql[filter->hook ? READER_PEN_HOOK : READER_PEN];
+    sqlite3_stmt *stmt = db_sql(&reader->db, filter->hook ? READER_PEN_HOOK : READER_PEN);
     if (filter->hook)
         sqlite3_bind_blob(stmt, 2, filter->hook, sizeof *filter->hook, SQLITE_STATIC);
     sqlite3_bind_int64(stmt, 1, (int64_t)filter->after_id);
@@ -63,7 +63,7 @@ enum status store_walk_pen(struct store_reader *reader, struct store_pen_filter 
 
 enum status store_read_pen(struct store_reader *reader, uint64_t id, struct envelope **out)
 {
-    sqlite3_stmt *stmt = reader->db.sql[READER_PEN_READ];
+    sqlite3_stmt *stmt = db_sql(&reader->db, READER_PEN_READ);
     *out = NULL;
     sqlite3_bind_int64(stmt, 1, (int64_t)id);
     int rc = sqlite3_step(stmt);

@@ -4,7 +4,7 @@
 /* The first block from there on that may hold owed rows; those too new to have a line of their own may. */
 static int next_block(struct store_reader *reader, uint64_t *number)
 {
-    sqlite3_stmt *tail = reader->db.sql[READER_TAIL], *open = reader->db.sql[READER_OPEN_BLOCK];
+    sqlite3_stmt *tail = db_sql(&reader->db, READER_TAIL), *open = db_sql(&reader->db, READER_OPEN_BLOCK);
     int rc = sqlite3_step(tail);
     uint64_t first_new = rc == SQLITE_ROW ? (uint64_t)sqlite3_column_int64(tail, 0) : 0;
     sqlite3_reset(tail);
@@ -21,7 +21,7 @@ static int next_block(struct store_reader *reader, uint64_t *number)
 static int pass_block(struct store_reader *reader, uint32_t sink, uint64_t from, uint64_t to,
                       store_each_row each, void *ctx, bool *stopped)
 {
-    sqlite3_stmt *stmt = reader->db.sql[READER_PENDING];
+    sqlite3_stmt *stmt = db_sql(&reader->db, READER_PENDING);
     sqlite3_bind_int64(stmt, 1, (int64_t)from);
     sqlite3_bind_int64(stmt, 2, (int64_t)to);
     sqlite3_bind_int64(stmt, 3, sink);

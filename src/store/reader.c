@@ -14,9 +14,9 @@ enum status store_reader_open(struct store *store, struct store_reader **out, st
     struct store_reader *reader = mem_zalloc(sizeof *reader);
     reader->store = store;
     enum status status = db_open(&reader->db, store->path, DB_READ, err);
-    if (status == STATUS_OK)
-        status = db_prepare(&reader->db, texts, READER_SQL_COUNT, err);
-    if (status != STATUS_OK) {
+    if (status == STATUS_OK) {
+        db_prepare_later(&reader->db, texts, READER_SQL_COUNT);
+    } else {
         store_reader_close(reader);
         reader = NULL;
     }
@@ -60,7 +60,7 @@ enum status reader_envelope(struct store *store, sqlite3_stmt *stmt, uint64_t se
 
 enum status store_read_hook(struct store_reader *reader, uint64_t seq, struct envelope **out)
 {
-    sqlite3_stmt *stmt = reader->db.sql[READER_HOOK];
+    sqlite3_stmt *stmt = db_sql(&reader->db, READER_HOOK);
     *out = NULL;
     sqlite3_bind_int64(stmt, 1, (int64_t)seq);
     int rc = sqlite3_step(stmt);
@@ -73,7 +73,7 @@ enum status store_read_hook(struct store_reader *reader, uint64_t seq, struct en
 static int find_within(struct store_reader *reader, const struct uuid *id, int64_t from, int64_t to,
                        uint64_t *seq)
 {
-    sqlite3_stmt *stmt = reader->db.sql[READER_FIND];
+    sqlite3_stmt *stmt = db_sql(&reader->db, READER_FIND);
     sqlite3_bind_int64(stmt, 1, from);
     sqlite3_bind_int64(stmt, 2, to);
     sqlite3_bind_blob(stmt, 3, id->bytes, sizeof id->bytes, SQLITE_STATIC);
@@ -88,8 +88,8 @@ static int find_within(struct store_reader *reader, const struct uuid *id, int64
  * since the blocks too new to have a row, and those just written, are where people look. */
 enum status store_find_hook(struct store_reader *reader, const struct uuid *id, uint64_t *seq)
 {
-    sqlite3_stmt *blocks = reader->db.sql[READER_BLOCKS_AT];
-    sqlite3_stmt *tail = reader->db.sql[READER_TAIL];
+    sqlite3_stmt *blocks = db_sql(&reader->db, READER_BLOCKS_AT);
+    sqlite3_stmt *tail = db_sql(&reader->db, READER_TAIL);
     int rc = sqlite3_step(tail);
     int64_t from = rc == SQLITE_ROW ? sqlite3_column_int64(tail, 0) * BLOCK_SEQS : 0;
     sqlite3_reset(tail);
@@ -128,9 +128,9 @@ static int end_of(sqlite3_stmt *stmt, struct store_end *end)
 
 enum status store_ends(struct store_reader *reader, struct store_end *oldest, struct store_end *newest)
 {
-    int rc = end_of(reader->db.sql[READER_FIRST], oldest);
+    int rc = end_of(db_sql(&reader->db, READER_FIRST), oldest);
     if (rc == SQLITE_ROW)
-        rc = end_of(reader->db.sql[READER_LAST], newest);
+        rc = end_of(db_sql(&reader->db, READER_LAST), newest);
     return reader_status(rc, rc == SQLITE_ROW);
 }
 
@@ -149,7 +149,7 @@ bool reader_row(struct store_reader *reader, sqlite3_stmt *stmt, struct store_ro
 static enum status rows_between(struct store_reader *reader, uint64_t seq, uint32_t first, uint32_t last,
                                 store_each_row each, void *ctx)
 {
-    sqlite3_stmt *stmt = reader->db.sql[READER_ROWS];
+    sqlite3_stmt *stmt = db_sql(&reader->db, READER_ROWS);
     sqlite3_bind_int64(stmt, 1, (int64_t)seq);
     sqlite3_bind_int64(stmt, 2, first);
     sqlite3_bind_int64(stmt, 3, last);

@@ -318,7 +318,7 @@ static bool read_replay(sqlite3_stmt *stmt, struct store_replay *out)
 enum status store_list_replays(struct store_reader *reader, uint32_t from, uint32_t to,
                                bool (*each)(void *ctx, const struct store_replay *replay), void *ctx)
 {
-    sqlite3_stmt *stmt = reader->db.sql[READER_REPLAYS];
+    sqlite3_stmt *stmt = db_sql(&reader->db, READER_REPLAYS);
     sqlite3_bind_int64(stmt, 1, from);
     sqlite3_bind_int64(stmt, 2, to);
     int rc;
@@ -340,7 +340,7 @@ enum status store_replayed_lanes(struct store_reader *reader, const struct store
                                               const uint8_t lane[16]),
                                  void *ctx)
 {
-    sqlite3_stmt *stmt = reader->db.sql[READER_REPLAYED];
+    sqlite3_stmt *stmt = db_sql(&reader->db, READER_REPLAYED);
     sqlite3_bind_int64(stmt, 1, (int64_t)replay->first);
     sqlite3_bind_int64(stmt, 2, (int64_t)replay->cursor);
     sqlite3_bind_int64(stmt, 3, replay->number);
@@ -362,7 +362,7 @@ enum status store_list_replay_owed(struct store_reader *reader, const struct sto
                                    uint64_t *from_seq, bool *end,
                                    bool (*each)(void *ctx, const struct store_replay_owed *row), void *ctx)
 {
-    sqlite3_stmt *stmt = reader->db.sql[READER_REPLAY_OWED];
+    sqlite3_stmt *stmt = db_sql(&reader->db, READER_REPLAY_OWED);
     uint64_t from = *from_seq > replay->first ? *from_seq : replay->first, to = from + OWED_LOOK_SEQS;
     uint64_t last = replay->from == REPLAY_FROM_PEN ? atomic_load(&reader->store->next_seq) : replay->cursor;
     sqlite3_bind_int64(stmt, 1, (int64_t)from);
@@ -407,7 +407,7 @@ static bool takes(struct store_reader *reader, const struct store_replay *replay
 /* Behind the block of `seq` when nothing in it was received in the window; else `seq`. */
 static uint64_t past_block(struct store_reader *reader, const struct store_replay *replay, uint64_t seq)
 {
-    sqlite3_stmt *stmt = reader->db.sql[READER_BLOCK];
+    sqlite3_stmt *stmt = db_sql(&reader->db, READER_BLOCK);
     uint64_t number = seq / BLOCK_SEQS;
     sqlite3_bind_int64(stmt, 1, (int64_t)number);
     bool past = sqlite3_step(stmt) == SQLITE_ROW &&
@@ -420,7 +420,7 @@ static uint64_t past_block(struct store_reader *reader, const struct store_repla
 enum status store_walk_hooks(struct store_reader *reader, const struct store_replay *replay, uint64_t *after,
                              size_t limit, void (*each)(void *ctx, uint64_t seq), void *ctx, bool *end)
 {
-    sqlite3_stmt *stmt = reader->db.sql[READER_WALK];
+    sqlite3_stmt *stmt = db_sql(&reader->db, READER_WALK);
     size_t taken = 0, looked = 0;
     int rc = SQLITE_ROW;
     uint64_t next = past_block(reader, replay, *after + 1);

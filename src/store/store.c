@@ -1,80 +1,12 @@
 /* Opening and closing, and the gate in front of the writer. */
 #include "store/store.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "store/store_priv.h"
 #include "util/check.h"
 #include "util/clock.h"
-
-static enum status sync_dir(const char *path, struct error *err)
-{
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool synced = fd >= 0 && fsync(fd) == 0;
-    int problem = errno;
-    if (fd >= 0)
-        close(fd);
-    return synced ? STATUS_OK : error_set(err, STATUS_IO, "%s: %s", path, strerror(problem));
-}
-
-/* A new directory is there after a crash only if its parent was synced. */
-static enum status make_dir(const char *path, struct error *err)
-{
-    struct stat found;
-    if (stat(path, &found) == 0)
-        return S_ISDIR(found.st_mode) ? STATUS_OK
-                                      : error_set(err, STATUS_IO, "data_dir %s: is not a directory", path);
-    if (mkdir(path, 0700) != 0)
-        return error_set(err, STATUS_IO, "data_dir %s: can't be made: %s%s", path, strerror(errno),
-                         errno == ENOENT ? "; its parent must exist" : "");
-    char *copy = mem_strdup(path);
-    enum status status = sync_dir(dirname(copy), err);
-    free(copy);
-    return status;
-}
-
-/* SQLite takes a log without its database for rubbish and removes it; but what was answered since the last
- * checkpoint may be nowhere else. A new database is made here, and not by SQLite, so that nobody but its
- * owner can read it. */
-static enum status make_file(const char *path, struct error *err)
-{
-    char *log_path = mem_format("%s-wal", path), *restoring = mem_format("%s.restoring", path);
-    struct stat found;
-    enum status status = STATUS_OK;
-    int fd = -1;
-    if (stat(path, &found) == 0 && found.st_size > 0)
-        goto done;
-    if (stat(restoring, &found) == 0) {
-        status =
-            error_set(err, STATUS_CORRUPT,
-                      "a restore of this store was interrupted: run it again, with --replace. A store that "
-                      "was here before is in the folder replaced-... beside %s",
-                      path);
-        goto done;
-    }
-    if (stat(log_path, &found) == 0 && found.st_size > 0) {
-        status = error_set(err, STATUS_CORRUPT,
-                           "%s is missing or empty, but its log is not: accepted hooks may be in it. Put the "
-                           "database back beside %s, or move both away to begin anew",
-                           path, log_path);
-        goto done;
-    }
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0)
-        status = error_set(err, STATUS_IO, "%s: %s", path, strerror(errno));
-    else
-        close(fd);
-
-done:
-    free(log_path);
-    free(restoring);
-    return status;
-}
 
 static void collect_pen(void *ctx, const struct store_pen_sum *sum)
 {
@@ -116,7 +48,7 @@ enum status store_open(const struct store_options *options, struct store **out, 
 {
     CHECK(options->max_batch > 0 && options->max_batch_bytes > 0 && options->max_queue > 0);
     *out = NULL;
-    enum status status = make_dir(options->data_dir, err);
+    enum status status = begin_dir(options->data_dir, err);
     if (status != STATUS_OK)
         return status;
     int lock_fd;
@@ -125,7 +57,7 @@ enum status store_open(const struct store_options *options, struct store **out, 
         return status;
 
     char *path = mem_format("%s/store.db", options->data_dir);
-    status = make_file(path, err);
+    status = begin_store(path, err);
     if (status != STATUS_OK)
         goto drop_lock;
 
@@ -145,9 +77,7 @@ enum status store_open(const struct store_options *options, struct store **out, 
     status = writer_open(store, err);
     if (status != STATUS_OK)
         goto close_writer;
-    status = sync_dir(store->data_dir, err);
-    if (status == STATUS_OK)
-        status = names_load(&store->names, &store->writer.db, err);
+    status = names_load(&store->names, &store->writer.db, err);
     if (status == STATUS_OK)
         status = blocks_load(store, err);
     if (status == STATUS_OK)

@@ -64,6 +64,8 @@ enum status sync_dir_of(const char *path, struct error *err);
 
 /* ---- copy.c ---- */
 
+/* What the head of a database file says: whether it goes with a log. */
+bool log_mark(int fd, bool has_log);
 /* The source as it is at this moment, whatever is committed meanwhile, into an empty file. A statement of the
  * source must not be under way. */
 enum status copy_pages(struct db *from, const char *to, int to_fd, struct watching *watching,

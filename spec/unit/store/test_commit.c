@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -430,6 +431,62 @@ static void another_program_s_database_is_left_alone(void **state)
     assert_true(err.text[0] != 0);
 }
 
+static void put_file(const char *dir, const char *name, const char *text)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *file = fopen(path, "wb");
+    fputs(text, file);
+    fclose(file);
+}
+
+static bool is_there(const char *dir, const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    return access(path, F_OK) == 0;
+}
+
+/* A store is made aside and then named: what a start that was cut off has left never counts. */
+static void a_first_start_that_was_cut_off_is_begun_again(void **state)
+{
+    struct store_options options = rig_options(*state);
+    put_file(*state, "store.db", "");
+    put_file(*state, "store.db.part", "Half of a store, that nobody has named.");
+    struct store *store = rig_start(&options);
+    assert_false(is_there(*state, "store.db.part"));
+    assert_int_equal(rig_put(store, sink_of(store, "billing"), 10), 1);
+    store_close(store);
+
+    for (int round = 0; round < 24; round++) {
+        char *dir = rig_make_dir();
+        options = rig_options(dir);
+        pid_t child = fork();
+        if (child == 0) {
+            struct error err;
+            _exit(store_open(&options, &store, &err) == STATUS_OK ? 0 : 1);
+        }
+        usleep((useconds_t)round * 300);
+        kill(child, SIGKILL);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+        store = rig_start(&options);
+        assert_int_equal(rig_put(store, sink_of(store, "billing"), 10), 1);
+        store_close(store);
+        rig_remove_dir(dir);
+    }
+}
+
+static void a_log_without_its_store_is_not_begun_anew(void **state)
+{
+    struct store_options options = rig_options(*state);
+    put_file(*state, "store.db-wal", "What was answered may be in here.");
+    struct store *store;
+    struct error err = {""};
+    assert_int_equal(store_open(&options, &store, &err), STATUS_CORRUPT);
+    assert_non_null(strstr(err.text, "accepted hooks may be in it"));
+    assert_false(is_there(*state, "store.db"));
+}
+
 int main(void)
 {
 #define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, make_dir, remove_dir)
@@ -448,6 +505,8 @@ int main(void)
         WITH_DIR(the_log_starts_again_under_load),
         WITH_DIR(metrics_count_commits),
         WITH_DIR(another_program_s_database_is_left_alone),
+        WITH_DIR(a_first_start_that_was_cut_off_is_begun_again),
+        WITH_DIR(a_log_without_its_store_is_not_begun_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
