@@ -1,6 +1,6 @@
 /* The rebuild at start. One thread reads what is owed, the other makes lanes of it: each takes about half of
- * the time, and nothing else runs yet. Rows go from one to the other in two batches by turns, so it reads at
- * most two batches ahead. */
+ * the time, and nothing else runs yet. Rows go from one to the other in batches by turns; some of them, for
+ * neither side takes the same time for each, and few, so that they stay in the processor's cache. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@
 
 enum {
     BATCH_ROWS = 1024,
-    BATCHES = 2,
+    BATCHES = 8,
     AHEAD = 32, /* rows between asking for the memory of a lane and using it */
     PROGRESS_MS = 2000,
 };

@@ -49,7 +49,7 @@ bool row_view_of(struct store *store, sqlite3_stmt *stmt, struct store_row_view 
         .received_at_ms = sqlite3_column_int64(stmt, 6),
         .reason = BYTES(""),
     };
-    /* Most rows that a start scans were never tried: ten columns less to look at, in millions of rows. */
+    /* Most rows were never tried: ten columns less to look at. */
     if (sqlite3_column_type(stmt, 7) != SQLITE_NULL)
         read_outcome(store, stmt, view);
     struct bytes lane = db_column(stmt, 4);

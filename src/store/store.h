@@ -242,7 +242,7 @@ struct store_lane_move {
 };
 void store_move_row(struct store *store, const struct store_lane_move *to);
 
-/* A row that is not done, as found at start. Bytes are borrowed for the call. */
+/* A row that is not done, as found at start. */
 struct store_owed {
     uint64_t seq;
     uint32_t sink, tenant;
@@ -250,13 +250,9 @@ struct store_owed {
     bool ordered, late;
     uint32_t replay; /* the job that made it; 0: none */
     uint8_t lane[16];
-    struct bytes key;
     uint32_t attempts;
-    int64_t first_attempt_ms, due_ms, waived_ms;
+    int64_t first_attempt_ms, waived_ms;
     int64_t received_at_ms, at_ms; /* at: as of struct store_change */
-    const char *cls;
-    int http_status;
-    struct bytes reason;
 };
 /* Every such row, ascending in seq. Between store_open and store_start. `each` returns false to stop. */
 enum status store_scan(struct store *store, bool (*each)(void *ctx, const struct store_owed *row), void *ctx,

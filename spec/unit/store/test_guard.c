@@ -114,7 +114,8 @@ static void assert_rows(const char *expected)
 
 struct row {
     uint64_t seq;
-    char lane[17], key[32], cls[32], reason[128];
+    uint32_t sink;
+    char lane[17], cls[32], reason[128];
     enum row_state state;
     unsigned attempts;
 };
@@ -128,9 +129,14 @@ static bool note(void *ctx, const struct store_owed *row)
 {
     struct rows *rows = ctx;
     struct row *out = &rows->at[rows->len++];
-    *out = (struct row){.seq = row->seq, .state = row->state, .attempts = row->attempts};
+    *out = (struct row){.seq = row->seq, .sink = row->sink, .state = row->state, .attempts = row->attempts};
     memcpy(out->lane, row->lane, 16);
-    snprintf(out->key, sizeof out->key, "%.*s", (int)row->key.len, row->key.at ? row->key.at : "");
+    return true;
+}
+
+static bool note_outcome(void *ctx, const struct store_row_view *row)
+{
+    struct row *out = ctx;
     snprintf(out->cls, sizeof out->cls, "%s", row->cls ? row->cls : "");
     snprintf(out->reason, sizeof out->reason, "%.*s", (int)row->reason.len, row->reason.at);
     return true;
@@ -141,6 +147,12 @@ static struct rows scan(void)
     struct rows rows = {.len = 0};
     struct error err;
     assert_int_equal(store_scan(store, note, &rows, &err), STATUS_OK);
+    struct store_reader *reader;
+    assert_int_equal(store_reader_open(store, &reader, &err), STATUS_OK);
+    for (size_t i = 0; i < rows.len; i++)
+        assert_int_equal(store_row_of(reader, rows.at[i].seq, rows.at[i].sink, note_outcome, &rows.at[i]),
+                         STATUS_OK);
+    store_reader_close(reader);
     return rows;
 }
 
