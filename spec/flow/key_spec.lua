@@ -93,7 +93,8 @@ describe("lanegate key", function()
     assert.equal(400, (try { raw = "no request" }))
     assert.equal(400, (try {}))
     assert.equal(400, (try { hook = id, raw = "x" }))
-    assert.equal(404, (try { source = "nowhere", hook = id }))
+    status, shown = try { source = "nowhere", hook = id }
+    assert.same({ 400, "source" }, { status, shown.filter })
     assert.equal(404, (try { hook = "01890a5d-ac96-774b-bcce-b302099a8057" }))
   end)
 
