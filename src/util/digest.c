@@ -1,13 +1,13 @@
 #include "util/digest.h"
 
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <pthread.h>
 
 #include "util/check.h"
 
-/* Fetching an algorithm and making a context cost more than hashing a key: one of each a thread, freed when
- * the thread ends. */
+/* Fetching an algorithm and making a context cost more than hashing a key: the first is done once, the second
+ * once a thread, which frees it when it ends. */
+static EVP_MD *algorithm;
 static __thread EVP_MD_CTX *thread_ctx;
 static pthread_key_t thread_end;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -17,43 +17,69 @@ static void free_ctx(void *ctx)
     EVP_MD_CTX_free(ctx);
 }
 
-static void make_thread_end(void)
+static void prepare(void)
 {
-    CHECK(pthread_key_create(&thread_end, free_ctx) == 0);
+    algorithm = EVP_MD_fetch(NULL, "SHA256", NULL);
+    CHECK(algorithm && pthread_key_create(&thread_end, free_ctx) == 0);
 }
 
-static void make_thread_ctx(void)
+static void begin(EVP_MD_CTX *ctx)
 {
-    pthread_once(&once, make_thread_end);
-    thread_ctx = EVP_MD_CTX_new();
-    CHECK(thread_ctx && pthread_setspecific(thread_end, thread_ctx) == 0);
+    CHECK(EVP_DigestInit_ex(ctx, algorithm, NULL) == 1);
+}
+
+static void add(EVP_MD_CTX *ctx, const struct bytes *parts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        CHECK(EVP_DigestUpdate(ctx, parts[i].at, parts[i].len) == 1);
+}
+
+static void end(EVP_MD_CTX *ctx, uint8_t out[SHA256_SIZE])
+{
+    CHECK(EVP_DigestFinal_ex(ctx, out, NULL) == 1);
+}
+
+static EVP_MD_CTX *new_ctx(void)
+{
+    pthread_once(&once, prepare);
+    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+    CHECK(ctx);
+    return ctx;
+}
+
+/* This thread's own, begun. */
+static EVP_MD_CTX *own_ctx(void)
+{
+    if (!thread_ctx) {
+        thread_ctx = new_ctx();
+        CHECK(pthread_setspecific(thread_end, thread_ctx) == 0);
+    }
+    begin(thread_ctx);
+    return thread_ctx;
 }
 
 void sha256(const struct bytes *parts, size_t n, uint8_t out[SHA256_SIZE])
 {
-    if (!thread_ctx)
-        make_thread_ctx();
-    CHECK(EVP_DigestInit_ex(thread_ctx, EVP_sha256(), NULL) == 1);
-    for (size_t i = 0; i < n; i++)
-        CHECK(EVP_DigestUpdate(thread_ctx, parts[i].at, parts[i].len) == 1);
-    CHECK(EVP_DigestFinal_ex(thread_ctx, out, NULL) == 1);
+    EVP_MD_CTX *ctx = own_ctx();
+    add(ctx, parts, n);
+    end(ctx, out);
 }
 
 struct sha256_run *sha256_begin(void)
 {
-    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-    CHECK(ctx && EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) == 1);
+    EVP_MD_CTX *ctx = new_ctx();
+    begin(ctx);
     return (struct sha256_run *)ctx;
 }
 
 void sha256_add(struct sha256_run *run, struct bytes piece)
 {
-    CHECK(EVP_DigestUpdate((EVP_MD_CTX *)run, piece.at, piece.len) == 1);
+    add((EVP_MD_CTX *)run, &piece, 1);
 }
 
 void sha256_end(struct sha256_run *run, uint8_t out[SHA256_SIZE])
 {
-    CHECK(EVP_DigestFinal_ex((EVP_MD_CTX *)run, out, NULL) == 1);
+    end((EVP_MD_CTX *)run, out);
     EVP_MD_CTX_free((EVP_MD_CTX *)run);
 }
 
@@ -67,22 +93,17 @@ void hmac_sha256(struct bytes secret, const struct bytes *parts, size_t n, uint8
     else if (secret.len)
         memcpy(key, secret.at, secret.len);
 
-    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-    CHECK(ctx && EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) == 1);
+    EVP_MD_CTX *ctx = own_ctx();
     for (int i = 0; i < BLOCK; i++)
         pad[i] = key[i] ^ 0x36;
-    EVP_DigestUpdate(ctx, pad, BLOCK);
-    for (size_t i = 0; i < n; i++)
-        EVP_DigestUpdate(ctx, parts[i].at, parts[i].len);
-    EVP_DigestFinal_ex(ctx, inner, NULL);
+    add(ctx, &(struct bytes){(const char *)pad, BLOCK}, 1);
+    add(ctx, parts, n);
+    end(ctx, inner);
 
-    EVP_DigestInit_ex(ctx, EVP_sha256(), NULL);
     for (int i = 0; i < BLOCK; i++)
         pad[i] = key[i] ^ 0x5c;
-    EVP_DigestUpdate(ctx, pad, BLOCK);
-    EVP_DigestUpdate(ctx, inner, sizeof inner);
-    EVP_DigestFinal_ex(ctx, out, NULL);
-    EVP_MD_CTX_free(ctx);
+    const struct bytes outer[] = {bytes_of(pad, BLOCK), bytes_of(inner, sizeof inner)};
+    sha256(outer, 2, out);
 }
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -158,19 +158,27 @@ void jsonw_raw(struct jsonw *w, const char *name, struct bytes json)
     buf_putb(w->out, json);
 }
 
+static bool is_plain(unsigned char c)
+{
+    return c >= 0x20 && c <= 0x7e && c != '%';
+}
+
 void percent_encode(struct buf *out, struct bytes text)
 {
     static const char digits[] = "0123456789ABCDEF";
+    size_t from = 0; /* of the run that goes out as it is */
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.at[i];
         bool edge_blank = c == ' ' && (i == 0 || i + 1 == text.len);
-        if (c < 0x20 || c > 0x7e || c == '%' || edge_blank) {
-            char escape[3] = {'%', digits[c >> 4], digits[c & 15]};
-            buf_put(out, escape, 3);
-        } else {
-            buf_putc(out, (char)c);
-        }
+        if (is_plain(c) && !edge_blank)
+            continue;
+        char escape[3] = {'%', digits[c >> 4], digits[c & 15]};
+        buf_put(out, text.at + from, i - from);
+        buf_put(out, escape, 3);
+        from = i + 1;
     }
+    if (from < text.len)
+        buf_put(out, text.at + from, text.len - from);
 }
 
 bool percent_decode(struct buf *out, struct bytes text)
