@@ -80,7 +80,7 @@ static void on_close(void *data)
     conn->sock = NULL;
     conn->req = NULL;
     http_secure_close(conn);
-    loop->connection_count--;
+    atomic_fetch_sub_explicit(&loop->connection_count, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&loop->server->connections, 1, memory_order_relaxed);
     if (conn->linger_fd >= 0)
         linger_begin(loop, conn->linger_fd);
@@ -113,6 +113,7 @@ void http_conn_open(struct http_loop *loop, h2o_socket_t *sock)
     if (atomic_fetch_add_explicit(&server->connections, 1, memory_order_relaxed) >=
         server->options.max_connections) {
         atomic_fetch_sub_explicit(&server->connections, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&loop->connection_count, 1, memory_order_relaxed);
         http_refuse_count(server, "connections");
         h2o_socket_close(sock);
         return;
@@ -123,7 +124,6 @@ void http_conn_open(struct http_loop *loop, h2o_socket_t *sock)
     conn->linger_fd = -1;
     conn->phase_since_ms = clock_mono_ms();
     conn->remote_ip_len = peer_text(sock, conn->remote_ip);
-    loop->connection_count++;
     sock->on_close.cb = on_close;
     sock->on_close.data = conn;
     http_secure_open(conn, http_tls_take(server));

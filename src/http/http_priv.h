@@ -101,10 +101,12 @@ struct http_loop {
     h2o_multithread_receiver_t mailbox, stream_mailbox;
     h2o_multithread_message_t bell; /* in the mailbox: there are answers */
     struct inbox answers;           /* of other threads: exchanges */
+    struct inbox given;             /* of other loops: connections that they accepted. accept.c */
     struct list secured, ended;     /* connections under TLS: all, and those whose client sends no more */
     struct list lingers;
     size_t linger_count;
-    size_t connection_count;
+    atomic_size_t connection_count; /* open, or on their way here from another loop */
+    atomic_bool takes;              /* other loops may give it connections */
     int64_t swept_ms, drain_since_ms;
     bool draining;
     /* Written by the loop, read by anybody. */
@@ -149,8 +151,14 @@ void http_loop_hold(struct http_loop *loop, bool hold); /* any thread, in pairs 
 void http_loop_wake(struct http_loop *loop);            /* any thread: look at the server's flags */
 extern _Thread_local struct http_loop *http_loop_here;  /* the loop whose thread this is, or NULL */
 
+/* accept.c */
+void http_accept_begin(struct http_loop *loop);
+void http_accept_given(struct http_loop *loop); /* opens what other loops have accepted for this one */
+void http_accept_again(struct http_loop *loop, int64_t now_ms); /* after a pause, if it is over */
+void http_accept_end(struct http_loop *loop);                   /* with what waits, for good */
+
 /* conn.c */
-void http_conn_open(struct http_loop *loop, h2o_socket_t *sock);
+void http_conn_open(struct http_loop *loop, h2o_socket_t *sock); /* counted by the caller already */
 struct http_conn *http_conn_of(h2o_req_t *req);
 /* Both ways; libh2o closes it at its next look. With `reset` the close is a reset: a client whose window is
  * shut while it sends would not notice a friendly one for a minute. */

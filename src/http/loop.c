@@ -1,7 +1,6 @@
 /* A loop: one thread, one libh2o context, its own handles of the listening sockets. Everything libh2o gives
  * out is made and freed on that thread, since libh2o keeps memory per thread. Other threads reach it by the
  * mailbox (answers) and by the server's flags with a wake. */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -14,80 +13,9 @@
 #include "util/mem.h"
 #include "util/thread.h"
 
-#define ACCEPTS_A_TURN 16    /* so that one loop does not take everything of a burst */
-#define ACCEPT_PAUSE_MS 1000 /* when the system has no descriptor or memory left */
 #define WIND_DOWN_TURN_MS 10
 
 _Thread_local struct http_loop *http_loop_here;
-
-/* ---- accepting ---- */
-
-static void listeners_pause(struct http_loop *loop, bool pause);
-
-/* False when nothing waits any more. */
-static bool accept_one(struct http_loop *loop, h2o_socket_t *listener)
-{
-    h2o_socket_t *sock = h2o_evloop_socket_accept(listener);
-    if (sock) {
-        http_conn_open(loop, sock);
-        return true;
-    }
-    if (errno == ECONNABORTED || errno == EINTR)
-        return true;
-    if (errno != EAGAIN && errno != EWOULDBLOCK) {
-        /* Out of descriptors or memory: the socket stays readable, and the loop would spin on it. */
-        log_event(LOG_ERROR, "http_accept_failed", LOG_STR("server", loop->server->name),
-                  LOG_INT("errno", errno));
-        listeners_pause(loop, true);
-    }
-    return false;
-}
-
-static void on_acceptable(h2o_socket_t *listener, const char *err)
-{
-    struct http_loop *loop = listener->data;
-    for (int i = 0; !err && i < ACCEPTS_A_TURN && accept_one(loop, listener); i++)
-        ;
-}
-
-static void listeners_pause(struct http_loop *loop, bool pause)
-{
-    loop->accept_paused = pause;
-    loop->accept_paused_ms = clock_mono_ms();
-    for (size_t i = 0; loop->accepting && i < loop->server->options.listen_count; i++) {
-        if (pause)
-            h2o_socket_read_stop(loop->listeners[i]);
-        else
-            h2o_socket_read_start(loop->listeners[i], on_acceptable);
-    }
-}
-
-static void listeners_open(struct http_loop *loop)
-{
-    for (size_t i = 0; i < loop->server->options.listen_count; i++) {
-        loop->listeners[i] =
-            h2o_evloop_socket_create(loop->h2o.loop, loop->listen_fds[i], H2O_SOCKET_FLAG_DONT_READ);
-        loop->listeners[i]->data = loop;
-        loop->listen_fds[i] = -1;
-    }
-    loop->accepting = true;
-    listeners_pause(loop, false);
-}
-
-/* What waits in the backlog would be reset with the last handle of its socket. */
-static void listeners_close(struct http_loop *loop)
-{
-    if (!loop->accepting)
-        return;
-    for (size_t i = 0; i < loop->server->options.listen_count; i++) {
-        while (accept_one(loop, loop->listeners[i]))
-            ;
-        h2o_socket_close(loop->listeners[i]);
-    }
-    loop->accepting = false;
-}
-
-/* ---- the thread ---- */
 
 static void context_open(struct http_loop *loop)
 {
@@ -118,7 +46,7 @@ static void drain_begin(struct http_loop *loop, int64_t now_ms)
     loop->draining = true;
     loop->drain_since_ms = now_ms;
     loop->h2o.shutdown_requested = 1; /* requests from now on are answered with "Connection: close" */
-    listeners_close(loop);
+    http_accept_end(loop);
     http_sweep(loop, now_ms);
 }
 
@@ -138,8 +66,8 @@ static int shut_one(h2o_req_t *req, void *arg)
 
 static bool is_over(struct http_loop *loop)
 {
-    return loop->connection_count == 0 && atomic_load_explicit(&loop->exchanges, memory_order_relaxed) == 0 &&
-           atomic_load_explicit(&loop->holds, memory_order_acquire) == 0;
+    return atomic_load(&loop->holds) == 0 && atomic_load(&loop->connection_count) == 0 &&
+           atomic_load_explicit(&loop->exchanges, memory_order_relaxed) == 0;
 }
 
 /* Connections end when libh2o reads or writes into what was shut; open exchanges when their answers arrive.
@@ -147,18 +75,19 @@ static bool is_over(struct http_loop *loop)
 static bool wind_down(struct http_loop *loop)
 {
     int64_t until_ms = clock_mono_ms() + loop->server->options.close_timeout_ms;
-    listeners_close(loop);
+    http_accept_end(loop);
     while (!is_over(loop) && clock_mono_ms() < until_ms) {
         loop->server->conf.http1.callbacks.foreach_request(&loop->h2o, shut_one, NULL);
         http_secure_shut(loop);
         h2o_evloop_run(loop->h2o.loop, WIND_DOWN_TURN_MS);
+        http_accept_given(loop);
     }
     http_lingers_expire(loop, INT64_MAX);
     if (is_over(loop))
         return true;
     log_event(LOG_ERROR, "http_exchanges_left", LOG_STR("server", loop->server->name),
               LOG_INT("exchanges", atomic_load_explicit(&loop->exchanges, memory_order_relaxed)),
-              LOG_INT("connections", loop->connection_count));
+              LOG_INT("connections", atomic_load(&loop->connection_count)));
     return false;
 }
 
@@ -166,12 +95,12 @@ static void turn(struct http_loop *loop)
 {
     h2o_evloop_run(loop->h2o.loop, loop->draining ? WIND_DOWN_TURN_MS : HTTP_SWEEP_MS);
     int64_t now_ms = clock_mono_ms();
+    http_accept_given(loop);
     http_secure_end(loop);
     if (!loop->draining && atomic_load_explicit(&loop->server->draining, memory_order_acquire))
         drain_begin(loop, now_ms);
     if (http_sweep_due(loop, now_ms)) {
-        if (loop->accept_paused && now_ms - loop->accept_paused_ms >= ACCEPT_PAUSE_MS)
-            listeners_pause(loop, false);
+        http_accept_again(loop, now_ms);
         http_sweep(loop, now_ms);
     }
 }
@@ -181,7 +110,7 @@ static void *run(void *arg)
     struct http_loop *loop = arg;
     http_loop_here = loop;
     context_open(loop);
-    listeners_open(loop);
+    http_accept_begin(loop);
     sem_post(&loop->ready);
     while (!atomic_load_explicit(&loop->server->stopping, memory_order_acquire))
         turn(loop);
@@ -199,6 +128,11 @@ static void ring(void *arg)
     h2o_multithread_send_message(&loop->mailbox, &loop->bell);
 }
 
+static void wake(void *arg)
+{
+    http_loop_wake(arg);
+}
+
 enum status http_loop_new(struct http_server *server, unsigned index, struct error *err)
 {
     struct http_loop *loop = mem_zalloc(sizeof *loop);
@@ -210,6 +144,7 @@ enum status http_loop_new(struct http_server *server, unsigned index, struct err
     list_init(&loop->ended);
     list_init(&loop->lingers);
     inbox_init(&loop->answers, ring, loop);
+    inbox_init(&loop->given, wake, loop);
     CHECK(sem_init(&loop->ready, 0, 0) == 0);
     for (size_t i = 0; i < HTTP_LISTENS_MAX; i++)
         loop->listen_fds[i] = -1;
@@ -242,14 +177,16 @@ void http_loop_join(struct http_loop *loop)
         if (loop->listen_fds[i] >= 0)
             close(loop->listen_fds[i]);
     sem_destroy(&loop->ready);
-    if (!loop->left)
+    if (!loop->left) {
         inbox_destroy(&loop->answers);
+        inbox_destroy(&loop->given);
+    }
 }
 
 void http_loop_hold(struct http_loop *loop, bool hold)
 {
     if (hold)
-        atomic_fetch_add_explicit(&loop->holds, 1, memory_order_relaxed);
+        atomic_fetch_add(&loop->holds, 1);
     else
         atomic_fetch_sub_explicit(&loop->holds, 1, memory_order_release);
 }

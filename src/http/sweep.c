@@ -189,7 +189,8 @@ bool http_sweep_due(const struct http_loop *loop, int64_t now_ms)
     int64_t every_ms = HTTP_SWEEP_MS;
     if (http_buffered(loop->server) > loop->server->options.max_buffered_bytes / 4)
         every_ms = HTTP_SWEEP_FEAR_MS;
-    else if (loop->draining || loop->connection_count <= HTTP_SWEEP_CHEAP_CONNECTIONS)
+    else if (loop->draining || atomic_load_explicit(&loop->connection_count, memory_order_relaxed) <=
+                                   HTTP_SWEEP_CHEAP_CONNECTIONS)
         every_ms = HTTP_SWEEP_CHEAP_MS;
     return now_ms - loop->swept_ms >= every_ms;
 }
@@ -197,6 +198,8 @@ bool http_sweep_due(const struct http_loop *loop, int64_t now_ms)
 void http_sweep(struct http_loop *loop, int64_t now_ms)
 {
     struct sweep sweep = {.loop = loop, .now_ms = now_ms};
+    bool awaits = atomic_load(&loop->holds) > 0; /* perhaps a connection of another loop */
+    http_accept_given(loop);
     loop->swept_ms = now_ms;
     loop->server->conf.http1.callbacks.foreach_request(&loop->h2o, look_at, &sweep);
     sweep.half_here += http_secure_sweep(loop, now_ms);
@@ -205,7 +208,7 @@ void http_sweep(struct http_loop *loop, int64_t now_ms)
     VEC_FREE(&sweep.holders);
     http_lingers_expire(loop, now_ms);
     if (loop->draining)
-        atomic_store_explicit(&loop->drained, sweep.half_here == 0, memory_order_release);
+        atomic_store_explicit(&loop->drained, sweep.half_here == 0 && !awaits, memory_order_release);
     if (loop->index == 0)
         set_gauges(loop->server);
 }

@@ -80,6 +80,8 @@ static void on_request(void *ctx, const struct http_request *request)
     struct http_answer created = {.status = 201, .body = BYTES("{\"ok\":true}")};
 
     atomic_fetch_add(&stage->handled, 1);
+    if (request->loop < 2)
+        atomic_fetch_add(&stage->handled_by[request->loop], 1);
     if (atomic_load(&stage->keep)) {
         pthread_mutex_lock(&stage->lock);
         CHECK(stage->kept_count < STAGE_KEPT_MAX);

@@ -15,7 +15,8 @@ struct stage {
     struct http_server *server;
     struct http_options options;
     const char *listen[2];
-    atomic_int handled; /* requests that reached the handler */
+    atomic_int handled;       /* requests that reached the handler */
+    atomic_int handled_by[2]; /* the first two loops */
     atomic_int refused_timeout, refused_memory, refused_connections, refused_handshake, refused_other;
     struct metrics *metrics;              /* of the server */
     _Atomic(struct http_stream *) stream; /* of the last /stream; the test takes it out */

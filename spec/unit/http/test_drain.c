@@ -111,6 +111,53 @@ static void who_waits_in_the_backlog_is_served(void **state)
     close(first);
 }
 
+/* One of two loops is kept busy, so the other accepts all: it gives every second one away. */
+static void connections_are_shared_out(bool drains)
+{
+    enum { N = 24 };
+    int fds[N];
+    stage.options.threads = 2;
+    stage_open(&stage);
+    atomic_store(&stage.gate, true);
+    int first = wire_connect(stage.server);
+    WIRE_SEND(first, GET("/gate"));
+    STAGE_WAIT(atomic_load(&stage.handled) == 1);
+    int busy = atomic_load(&stage.handled_by[1]);
+    for (int i = 0; i < N; i++) {
+        fds[i] = wire_connect(stage.server);
+        WIRE_SEND(fds[i], GET("/json"));
+    }
+    STAGE_WAIT(atomic_load(&stage.handled_by[!busy]) >= N / 2 - 2);
+    if (drains)
+        http_drain(stage.server);
+    atomic_store(&stage.gate, false);
+    expect_answer(first, 201, drains);
+    for (int i = 0; i < N; i++) {
+        struct wire_reply reply;
+        wire_read(fds[i], &reply, false);
+        assert_int_equal(reply.status, 201);
+        wire_reply_free(&reply);
+    }
+    assert_true(atomic_load(&stage.handled_by[busy]) >= N / 2 - 2);
+    if (drains)
+        STAGE_WAIT(http_drained(stage.server));
+    for (int i = 0; i < N; i++)
+        close(fds[i]);
+    close(first);
+}
+
+static void a_loop_gives_connections_to_one_that_has_fewer(void **state)
+{
+    (void)state;
+    connections_are_shared_out(false);
+}
+
+static void what_was_given_to_another_loop_is_served_before_a_drain_is_over(void **state)
+{
+    (void)state;
+    connections_are_shared_out(true);
+}
+
 static void a_request_half_here_may_arrive(void **state)
 {
     (void)state;
@@ -260,10 +307,16 @@ static void a_forgotten_exchange_does_not_stop_the_close(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        TEST(open_exchanges_are_waited_for),     TEST(who_waits_in_the_backlog_is_served),
-        TEST(a_request_half_here_may_arrive),    TEST(one_that_never_arrives_holds_nobody_up),
-        TEST(closing_ends_every_connection),     TEST(nothing_is_left_behind),
-        TEST(an_answer_may_race_with_the_close), TEST(a_forgotten_exchange_does_not_stop_the_close),
+        TEST(open_exchanges_are_waited_for),
+        TEST(who_waits_in_the_backlog_is_served),
+        TEST(a_loop_gives_connections_to_one_that_has_fewer),
+        TEST(what_was_given_to_another_loop_is_served_before_a_drain_is_over),
+        TEST(a_request_half_here_may_arrive),
+        TEST(one_that_never_arrives_holds_nobody_up),
+        TEST(closing_ends_every_connection),
+        TEST(nothing_is_left_behind),
+        TEST(an_answer_may_race_with_the_close),
+        TEST(a_forgotten_exchange_does_not_stop_the_close),
     };
     stage_arguments(argc, argv);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
