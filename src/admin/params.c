@@ -267,13 +267,12 @@ static bool parse_failure(struct query *query, struct bytes value)
 
 static bool parse_event(struct query *query, struct bytes value)
 {
-    while (value.at) {
+    struct bytes item;
+    while (bytes_next_item(&value, &item)) {
         enum event_kind kind;
-        const char *comma = value.len ? memchr(value.at, ',', value.len) : NULL;
-        if (!event_kind_parse(bytes_of(value.at, comma ? (size_t)(comma - value.at) : value.len), &kind))
+        if (!event_kind_parse(item, &kind))
             return false;
         query->event_kinds |= 1U << kind;
-        value = comma ? bytes_of(comma + 1, value.len - (size_t)(comma + 1 - value.at)) : BYTES_NONE;
     }
     return true;
 }

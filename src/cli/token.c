@@ -19,20 +19,17 @@ enum { SCOPE_COUNT = sizeof scope_names / sizeof scope_names[0] };
 /* "read,operate" to a bit a name. */
 static bool read_scopes(struct bytes text, bool scopes[SCOPE_COUNT])
 {
+    struct bytes item;
     bool any = false;
-    for (;;) {
-        const char *comma = text.len ? memchr(text.at, ',', text.len) : NULL;
-        struct bytes word = bytes_trim(bytes_of(text.at, comma ? (size_t)(comma - text.at) : text.len));
+    while (bytes_next_item(&text, &item)) {
         bool known = false;
         for (size_t i = 0; i < SCOPE_COUNT; i++)
-            if (bytes_eq(word, bytes_str(scope_names[i])))
+            if (bytes_eq(bytes_trim(item), bytes_str(scope_names[i])))
                 scopes[i] = known = any = true;
         if (!known)
             return false;
-        if (!comma)
-            return any;
-        text = bytes_of(comma + 1, text.len - (size_t)(comma + 1 - text.at));
     }
+    return any;
 }
 
 static bool is_name(const char *text)

@@ -42,6 +42,26 @@ struct bytes bytes_trim(struct bytes text)
     return text;
 }
 
+bool bytes_next_item(struct bytes *list, struct bytes *item)
+{
+    if (!list->at)
+        return false;
+    const char *comma = list->len ? memchr(list->at, ',', list->len) : NULL;
+    size_t len = comma ? (size_t)(comma - list->at) : list->len;
+    *item = bytes_of(list->at, len);
+    *list = comma ? bytes_of(comma + 1, list->len - len - 1) : BYTES_NONE;
+    return true;
+}
+
+bool bytes_list_has(struct bytes list, struct bytes word)
+{
+    struct bytes item;
+    while (bytes_next_item(&list, &item))
+        if (bytes_eq_nocase(bytes_trim(item), word))
+            return true;
+    return false;
+}
+
 bool bytes_eq_constant_time(struct bytes a, struct bytes b)
 {
     if (a.len != b.len)

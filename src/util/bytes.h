@@ -43,6 +43,11 @@ bool bytes_starts(struct bytes text, struct bytes prefix);
 int bytes_cmp(struct bytes a, struct bytes b);
 /* Without blanks and tabs at both ends; what is left of an all-blank text is empty, not absent. */
 struct bytes bytes_trim(struct bytes text);
+/* Takes the next item off the front of a comma-separated list, blanks included; `list` is absent behind the
+ * last. False: it is absent. An empty list has one empty item. */
+bool bytes_next_item(struct bytes *list, struct bytes *item);
+/* Is `word` an item of the list, blanks around it and case aside? */
+bool bytes_list_has(struct bytes list, struct bytes word);
 /* An HTTP token (RFC 9110, section 5.6.2): a method or the name of a header. */
 bool bytes_is_token(struct bytes text);
 /* Equal in time that depends on the lengths only. */

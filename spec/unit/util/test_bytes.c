@@ -68,6 +68,28 @@ static void trim_takes_blanks_and_tabs_at_both_ends(void **state)
     assert_non_null(nothing.at);
 }
 
+static void a_list_gives_its_items_one_by_one(void **state)
+{
+    (void)state;
+    struct bytes list = BYTES("a, b,,c "), item;
+    static const char *const items[] = {"a", " b", "", "c "};
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(bytes_next_item(&list, &item));
+        assert_true(bytes_eq(item, bytes_str(items[i])));
+    }
+    assert_false(bytes_next_item(&list, &item));
+    list = BYTES("");
+    assert_true(bytes_next_item(&list, &item) && item.len == 0);
+    assert_false(bytes_next_item(&list, &item));
+    list = BYTES(",");
+    assert_true(bytes_next_item(&list, &item) && bytes_next_item(&list, &item) && item.len == 0);
+    assert_false(bytes_next_item(&list, &item));
+
+    assert_true(bytes_list_has(BYTES("x,\tClose "), BYTES("close")));
+    assert_false(bytes_list_has(BYTES("closed, close x"), BYTES("close")));
+    assert_false(bytes_list_has(BYTES_NONE, BYTES("close")));
+}
+
 static void constant_time_equality_is_equality(void **state)
 {
     (void)state;
@@ -113,6 +135,7 @@ int main(void)
         cmocka_unit_test(prefixes),
         cmocka_unit_test(order_is_by_bytes_then_by_length),
         cmocka_unit_test(trim_takes_blanks_and_tabs_at_both_ends),
+        cmocka_unit_test(a_list_gives_its_items_one_by_one),
         cmocka_unit_test(constant_time_equality_is_equality),
         cmocka_unit_test(hex_reads_back),
         cmocka_unit_test(hex_takes_exactly_two_digits_a_byte),

@@ -27,20 +27,6 @@ void answer_free(struct answer *answer)
     buf_free(&answer->head);
 }
 
-/* Is `name` one of the words of a comma-separated value? */
-static bool has_word(struct bytes value, struct bytes name)
-{
-    while (value.len > 0) {
-        const char *comma = memchr(value.at, ',', value.len);
-        size_t len = comma ? (size_t)(comma - value.at) : value.len;
-        if (bytes_eq_nocase(bytes_trim(bytes_of(value.at, len)), name))
-            return true;
-        len += comma != NULL;
-        value = bytes_of(value.at + len, value.len - len);
-    }
-    return false;
-}
-
 static bool ends_in_chunked(struct bytes value)
 {
     const char *comma = value.len ? memrchr(value.at, ',', value.len) : NULL;
@@ -102,8 +88,8 @@ static bool take_header(struct framing *framing, struct http_seen *seen, struct 
         framing->has_coding = true;
         framing->chunked = ends_in_chunked(value);
     } else if (bytes_eq_nocase(name, BYTES("connection"))) {
-        framing->closes |= has_word(value, BYTES("close"));
-        framing->stays |= has_word(value, BYTES("keep-alive"));
+        framing->closes |= bytes_list_has(value, BYTES("close"));
+        framing->stays |= bytes_list_has(value, BYTES("keep-alive"));
     } else if (bytes_eq_nocase(name, BYTES("retry-after"))) {
         seen->has_retry_after = http_retry_after_parse(value, clock_unix_ms(), &seen->retry_after_ms);
     }

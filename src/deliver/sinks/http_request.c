@@ -76,19 +76,10 @@ bool http_header_is_ours(const struct http_shape *shape, struct bytes name)
 /* Is it named by one of the provider's own Connection headers? Those end at the first hop too. */
 static bool is_nominated(const struct envelope *envelope, struct bytes name)
 {
-    for (size_t i = 0; i < envelope->header_count; i++) {
-        if (!bytes_eq_nocase(envelope->headers[i].name, BYTES("connection")))
-            continue;
-        struct bytes left = envelope->headers[i].value;
-        while (left.len > 0) {
-            const char *comma = memchr(left.at, ',', left.len);
-            size_t len = comma ? (size_t)(comma - left.at) : left.len;
-            if (bytes_eq_nocase(bytes_trim(bytes_of(left.at, len)), name))
-                return true;
-            len += comma != NULL;
-            left = bytes_of(left.at + len, left.len - len);
-        }
-    }
+    for (size_t i = 0; i < envelope->header_count; i++)
+        if (bytes_eq_nocase(envelope->headers[i].name, BYTES("connection")) &&
+            bytes_list_has(envelope->headers[i].value, name))
+            return true;
     return false;
 }
 
