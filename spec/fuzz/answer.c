@@ -26,6 +26,9 @@ static const char *const lines[] = {"Content-Length: 3\r\n",
                                     "Retry-After: 5\r\n",
                                     "Retry-After: Fri, 31 Dec 2027 23:59:59 GMT\r\n",
                                     "Connection: close\r\n",
+                                    "Transfer-Encoding : chunked\r\n",
+                                    "Content-Length: 3\r\n 0\r\n",
+                                    "X: y\rContent-Length: 3\r\n",
                                     "Connection: keep-alive, x\r\n",
                                     " folded\r\n"};
 static const char *const bodies[] = {"abc",
@@ -61,7 +64,7 @@ static size_t make(struct random *dice, char text[TEXT_MAX])
 struct verdict {
     enum answer_state state, at_end;
     int status;
-    bool has_retry_after;
+    bool keeps, has_retry_after;
     size_t response_len;
     char response[SINK_RESPONSE_KEPT];
 };
@@ -74,7 +77,8 @@ static void judge(struct answer *answer, const char *text, size_t len, struct ra
     memset(&seen, 0, sizeof seen);
     answer_begin(answer);
     enum answer_state state = ANSWER_GOES_ON;
-    for (size_t at = 0; state == ANSWER_GOES_ON && at < len;) {
+    size_t at = 0;
+    while (state == ANSWER_GOES_ON && at < len) {
         size_t size = dice ? 1 + random_below(dice, len - at < 40 ? len - at : 40) : len;
         char *piece = mem_alloc(size);
         memcpy(piece, text + at, size);
@@ -86,6 +90,7 @@ static void judge(struct answer *answer, const char *text, size_t len, struct ra
     verdict->state = state;
     verdict->at_end = state == ANSWER_GOES_ON ? answer_end(answer) : state;
     verdict->status = answer->status;
+    verdict->keeps = state == ANSWER_COMPLETE && answer->keeps && at == len; /* what is left ends it too */
     verdict->has_retry_after = seen.has_retry_after;
     verdict->response_len = seen.response_len;
     memcpy(verdict->response, seen.response, seen.response_len);

@@ -28,8 +28,8 @@ struct watched {
     struct loop_socket *socket; /* ours; the rest is about libcurl's */
     uint32_t events;            /* 0: it is not in epoll */
     bool wanted;                /* by libcurl, now */
-    bool connection; /* whose end loop_leaves tells; others are libcurl's own, gone when it wants them no more
-                      */
+    bool opened;                /* for a connection, which may not be there yet */
+    bool connection; /* there: loop_leaves tells its end. Others are gone when libcurl wants them no more */
 };
 
 struct loop {
@@ -81,7 +81,12 @@ static struct watched *watched_at(struct loop *loop, int fd)
 static bool poll_for(struct loop *loop, int fd, uint32_t before, uint32_t events)
 {
     struct epoll_event event = {.data.fd = fd, .events = events};
-    if (before == events || epoll_ctl(loop->epoll, before ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event) == 0)
+    if (before == events)
+        return true;
+    if (before && epoll_ctl(loop->epoll, EPOLL_CTL_MOD, fd, &event) == 0)
+        return true;
+    /* Not there any more, or never: the number may be another socket's by now. */
+    if ((!before || errno == ENOENT) && epoll_ctl(loop->epoll, EPOLL_CTL_ADD, fd, &event) == 0)
         return true;
     log_event(LOG_ERROR, "deliver_socket_not_watched", LOG_STR("reason", strerror(errno)));
     return false;
@@ -123,17 +128,21 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *of
     struct loop *loop = ctx;
     struct watched *watched = watched_at(loop, fd);
     watched->wanted = what != CURL_POLL_REMOVE;
-    if (watched->wanted)
+    if (watched->wanted) {
+        /* One that is being made only waits to write; when that fails, libcurl closes it without telling. */
+        watched->connection |= watched->opened && (what & CURL_POLL_IN);
         watch(loop, fd, watched,
               (what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u));
-    else if (!watched->connection)
+    } else if (!watched->connection) {
         unwatch(loop, fd, watched);
+        watched->opened = false;
+    }
     return 0;
 }
 
 void loop_opened(struct loop *loop, int fd)
 {
-    *watched_at(loop, fd) = (struct watched){.connection = true};
+    *watched_at(loop, fd) = (struct watched){.opened = true};
 }
 
 void loop_leaves(struct loop *loop, int fd)

@@ -39,7 +39,8 @@ enum status loop_open(struct deliver *deliver, unsigned index, struct loop **out
 void loop_post(struct loop *loop, struct list *attempts);
 /* On the loop's thread, from a sink's start(). */
 void loop_run(struct loop *loop, struct loop_transfer *transfer);
-/* On the loop's thread: libcurl opened this socket; and before one so opened is closed, or becomes ours. */
+/* On the loop's thread: libcurl opened this socket for a connection; and before a connection is closed, or
+ * becomes ours. One that comes to nothing may be closed without that. */
 void loop_opened(struct loop *loop, int fd);
 void loop_leaves(struct loop *loop, int fd);
 /* On the loop's thread: these events are waited for from now on. When the system has no room for it, nothing

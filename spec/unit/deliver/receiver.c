@@ -63,6 +63,13 @@ void hang(struct exchange *x)
         ;
 }
 
+void wait_for_end(struct exchange *x)
+{
+    struct pollfd end = {.fd = x->fd, .events = POLLRDHUP};
+    while (!x->receiver->closing && poll(&end, 1, 50) == 0)
+        ;
+}
+
 void read_body(struct exchange *x)
 {
     const struct received *request = receiver_request(x->receiver, x->number);

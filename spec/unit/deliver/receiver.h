@@ -43,6 +43,8 @@ void receiver_skip_bodies(struct receiver *receiver);
 bool say(struct exchange *exchange, const char *text);
 /* Until the peer hangs up or the receiver closes. */
 void hang(struct exchange *exchange);
+/* The same, and nothing is read meanwhile. */
+void wait_for_end(struct exchange *exchange);
 /* What is left of a body that was not read (receiver_skip_bodies). */
 void read_body(struct exchange *exchange);
 /* From now on nobody is let in. */

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,6 +205,85 @@ static void an_early_yes_gets_the_rest_of_the_body(void **state)
     free(body);
 }
 
+/* The request was not sent in full, so nobody can have taken it, whatever was said before. */
+static bool say_and_reset(struct exchange *x, const char *text)
+{
+    say(x, text);
+    reset(x);
+    return false;
+}
+
+static bool say_and_stop_reading(struct exchange *x, const char *text)
+{
+    (void)text;
+    say(x, kept_answer);
+    wait_for_end(x);
+    return false;
+}
+
+static void an_early_yes_without_the_rest_of_the_body_is_none(void **state)
+{
+    (void)state;
+    struct scene scene;
+    size_t size = 64 << 20;
+    char *body = calloc(1, size);
+    scene_open(&scene, say_and_reset, kept_answer, bytes_of(body, size));
+    receiver_skip_bodies(scene.receiver);
+    struct outcome outcome = scene_deliver(&scene);
+    assert_int_equal(outcome.cls, OUTCOME_TRANSIENT);
+    assert_string_equal(outcome.reason, "the connection broke while the request was sent");
+    scene_close(&scene);
+
+    scene_open(&scene, say_and_stop_reading, NULL, bytes_of(body, size));
+    receiver_skip_bodies(scene.receiver);
+    scene.trial.attempt.timeout_ms = 150;
+    outcome = scene_deliver(&scene);
+    assert_int_equal(outcome.cls, OUTCOME_TRANSIENT);
+    assert_string_equal(outcome.reason, "timed out after 150 ms while the request was sent");
+    scene_close(&scene);
+    free(body);
+}
+
+/* An orderly end is the end of an answer that has no length; a reset is the end of nothing. */
+static void a_reset_ends_no_answer(void **state)
+{
+    (void)state;
+    struct scene scene;
+    scene_open(&scene, say_and_reset, "HTTP/1.1 200 OK\r\n\r\nhalf of it", BYTES("{}"));
+    struct outcome outcome = scene_deliver(&scene);
+    assert_int_equal(outcome.cls, OUTCOME_TRANSIENT);
+    scene_close(&scene);
+}
+
+/* What comes on a kept connection before the next request is not the answer to it. */
+static atomic_uint strays_said;
+
+static bool say_twice(struct exchange *x, const char *text)
+{
+    bool said = say(x, kept_answer) && say(x, text);
+    strays_said++;
+    return said;
+}
+
+static void what_a_receiver_says_unasked_answers_nothing(void **state)
+{
+    (void)state;
+    static const char *const strays[] = {kept_answer,
+                                         "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n", "ok"};
+    struct scene scene;
+    for (size_t i = 0; i < 3; i++) {
+        scene_open(&scene, say_twice, strays[i], BYTES("{}"));
+        strays_said = 0;
+        for (unsigned n = 1; n <= 100; n++) {
+            assert_ok(scene_deliver(&scene));
+            assert_int_equal(receiver_requests(scene.receiver), n);
+            while (strays_said < n)
+                usleep(100);
+        }
+        scene_close(&scene);
+    }
+}
+
 static bool answer_and_close(struct exchange *x, const char *text)
 {
     say(x, text);
@@ -307,6 +387,9 @@ int main(void)
         cmocka_unit_test(what_was_sent_once_is_not_unsent),
         cmocka_unit_test(a_connection_is_used_again_when_its_answer_allows_it),
         cmocka_unit_test(an_early_yes_gets_the_rest_of_the_body),
+        cmocka_unit_test(an_early_yes_without_the_rest_of_the_body_is_none),
+        cmocka_unit_test(a_reset_ends_no_answer),
+        cmocka_unit_test(what_a_receiver_says_unasked_answers_nothing),
         cmocka_unit_test(a_connection_that_the_peer_closes_is_closed_here_too),
         cmocka_unit_test(connections_outlive_their_sinks_and_are_shared),
         cmocka_unit_test(the_request_line_and_host),

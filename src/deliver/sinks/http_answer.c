@@ -6,18 +6,25 @@
 #include "deliver/sinks/http_priv.h"
 #include "util/clock.h"
 
-enum { LENGTH_DIGITS_MAX = 18, CHUNK_DIGITS_MAX = 15 };
+enum {
+    LENGTH_DIGITS_MAX = 18,
+    CHUNK_DIGITS_MAX = 15,
+    HEAD_KEPT_MAX = 4096, /* of the memory for heads that come in pieces */
+};
 
 /* What a head says about the end of its answer. */
 struct framing {
-    bool is_1_0, closes, stays; /* the version; what Connection asks for */
-    bool has_length, has_coding, chunked;
+    bool is_1_0, closes, stays; /* the version; what Connection asks for, or what is odd about the head */
+    bool has_length, bad_length, has_coding, chunked;
+    bool folds_badly; /* a folded line would change one of these */
     uint64_t length;
 };
 
 void answer_begin(struct answer *answer)
 {
     struct buf head = answer->head;
+    if (head.size > HEAD_KEPT_MAX)
+        buf_free(&head);
     buf_clear(&head);
     *answer = (struct answer){.head = head};
 }
@@ -27,71 +34,96 @@ void answer_free(struct answer *answer)
     buf_free(&answer->head);
 }
 
-static bool ends_in_chunked(struct bytes value)
+static bool is_digit(char c)
 {
-    const char *comma = value.len ? memrchr(value.at, ',', value.len) : NULL;
-    size_t skip = comma ? (size_t)(comma - value.at) + 1 : 0;
-    return bytes_eq_nocase(bytes_trim(bytes_of(value.at + skip, value.len - skip)), BYTES("chunked"));
+    return c >= '0' && c <= '9';
 }
 
-/* "HTTP/1.x NNN", and behind a blank whatever it likes. */
+/* "HTTP/1.x NNN", and behind it whatever it likes. */
 static bool status_line(struct bytes line, int *status, bool *is_1_0)
 {
-    if (line.len < 12 || !bytes_starts(line, BYTES("HTTP/1.")) || line.at[8] != ' ')
+    if (line.len < 12 || !bytes_starts_nocase(line, BYTES("HTTP/1.")) || line.at[8] != ' ')
         return false;
     if (line.at[7] != '0' && line.at[7] != '1')
         return false;
-    if (line.len > 12 && line.at[12] != ' ')
+    struct bytes rest = bytes_trim(bytes_of(line.at + 8, line.len - 8));
+    if (rest.len < 3 || !is_digit(rest.at[0]) || !is_digit(rest.at[1]) || !is_digit(rest.at[2]))
         return false;
-    int n = 0;
-    for (size_t i = 9; i < 12; i++) {
-        if (line.at[i] < '0' || line.at[i] > '9')
-            return false;
-        n = 10 * n + (line.at[i] - '0');
-    }
-    *status = n;
+    if (rest.len > 3 && is_digit(rest.at[3]))
+        return false;
+    *status = 100 * (rest.at[0] - '0') + 10 * (rest.at[1] - '0') + (rest.at[2] - '0');
     *is_1_0 = line.at[7] == '0';
-    return n >= 100;
+    return *status >= 100;
 }
 
-/* False for what is no length, and for a second one that says something else. */
-static bool take_length(struct framing *framing, struct bytes value)
+static bool parse_length(struct bytes text, uint64_t *length)
 {
-    uint64_t n = 0;
-    if (value.len == 0 || value.len > LENGTH_DIGITS_MAX)
+    *length = 0;
+    size_t at = 0;
+    while (at + 1 < text.len && text.at[at] == '0')
+        at++;
+    if (text.len == 0 || text.len - at > LENGTH_DIGITS_MAX)
         return false;
-    for (size_t i = 0; i < value.len; i++) {
-        if (value.at[i] < '0' || value.at[i] > '9')
+    for (; at < text.len; at++) {
+        if (!is_digit(text.at[at]))
             return false;
-        n = 10 * n + (uint64_t)(value.at[i] - '0');
+        *length = 10 * *length + (uint64_t)(text.at[at] - '0');
     }
-    if (framing->has_length && framing->length != n)
-        return false;
-    framing->has_length = true;
-    framing->length = n;
     return true;
+}
+
+/* More than once is fine when all say the same (RFC 9110, section 8.6). */
+static void take_length(struct framing *framing, struct bytes value)
+{
+    struct bytes item;
+    while (bytes_next_item(&value, &item)) {
+        uint64_t length;
+        if (!parse_length(bytes_trim(item), &length) || (framing->has_length && framing->length != length))
+            framing->bad_length = true;
+        framing->has_length = true;
+        framing->length = length;
+    }
+}
+
+/* The last coding decides whether the end can be seen; with anything but "chunked" alone we do not look for
+ * another answer behind it. */
+static void take_coding(struct framing *framing, struct bytes value)
+{
+    struct bytes last = BYTES_NONE, left = value;
+    while (bytes_next_item(&left, &last))
+        ;
+    framing->chunked = bytes_eq_nocase(bytes_trim(last), BYTES("chunked"));
+    if (framing->has_coding || !bytes_eq_nocase(value, BYTES("chunked")))
+        framing->closes = true;
+    framing->has_coding = true;
 }
 
 static bool take_header(struct framing *framing, struct http_seen *seen, struct bytes line)
 {
-    const char *colon = memchr(line.at, ':', line.len);
+    if (memchr(line.at, 0, line.len))
+        return false;
     if (line.at[0] == ' ' || line.at[0] == '\t')
-        return true; /* a folded line goes on with a value that says nothing about the framing, or is refused
-                        there */
-    if (!colon || colon == line.at || memchr(line.at, 0, line.len))
+        return !framing->folds_badly;
+    const char *colon = memchr(line.at, ':', line.len);
+    if (!colon || colon == line.at)
         return false;
     struct bytes name = bytes_of(line.at, (size_t)(colon - line.at));
     struct bytes value = bytes_trim(bytes_of(colon + 1, line.len - name.len - 1));
-    if (bytes_eq_nocase(name, BYTES("content-length")))
-        return take_length(framing, value);
-    if (bytes_eq_nocase(name, BYTES("transfer-encoding"))) {
-        framing->has_coding = true;
-        framing->chunked = ends_in_chunked(value);
+    /* Some reader may take such a line for one that frames the answer. */
+    if (!bytes_is_token(name) || memchr(line.at, '\r', line.len))
+        framing->closes = true;
+    framing->folds_badly = true;
+    if (bytes_eq_nocase(name, BYTES("content-length"))) {
+        take_length(framing, value);
+    } else if (bytes_eq_nocase(name, BYTES("transfer-encoding"))) {
+        take_coding(framing, value);
     } else if (bytes_eq_nocase(name, BYTES("connection"))) {
         framing->closes |= bytes_list_has(value, BYTES("close"));
         framing->stays |= bytes_list_has(value, BYTES("keep-alive"));
-    } else if (bytes_eq_nocase(name, BYTES("retry-after"))) {
-        seen->has_retry_after = http_retry_after_parse(value, clock_unix_ms(), &seen->retry_after_ms);
+    } else {
+        framing->folds_badly = false;
+        if (bytes_eq_nocase(name, BYTES("retry-after")))
+            seen->has_retry_after = http_retry_after_parse(value, clock_unix_ms(), &seen->retry_after_ms);
     }
     return true;
 }
@@ -122,20 +154,29 @@ static size_t head_length(struct bytes text, size_t from)
     return 0;
 }
 
+static bool has_no_body(int status)
+{
+    return status == 101 || status == 204 || status == 304;
+}
+
 /* How the answer ends, now that its head is known (RFC 9112, section 6.3). */
 static enum answer_state begin_body(struct answer *answer, const struct framing *framing)
 {
     answer->keeps = !framing->closes && (!framing->is_1_0 || framing->stays) &&
                     !(framing->has_coding && (framing->has_length || framing->is_1_0));
-    if (answer->status == 101)
-        answer->keeps = false; /* nobody asked for another protocol */
-    if (answer->status == 101 || answer->status == 204 || answer->status == 304)
+    if (has_no_body(answer->status)) {
+        /* 101: nobody asked for another protocol. 204: who announces a body may send one. */
+        bool announced =
+            framing->has_coding || framing->bad_length || (framing->length && answer->status != 304);
+        answer->keeps &= answer->status != 101 && !announced;
         return ANSWER_COMPLETE;
+    }
     if (framing->chunked) {
         answer->part = PART_CHUNK_SIZE;
-        answer->left = answer->digits = 0;
         return ANSWER_GOES_ON;
     }
+    if (framing->bad_length)
+        return ANSWER_NOT_HTTP;
     if (framing->has_length && !framing->has_coding) {
         answer->part = PART_BODY;
         answer->left = framing->length;
@@ -149,7 +190,7 @@ static enum answer_state begin_body(struct answer *answer, const struct framing 
 /* A whole head. An interim one (1xx) is followed by the next. */
 static enum answer_state take_head(struct answer *answer, struct http_seen *seen, struct bytes head)
 {
-    struct framing framing = {0};
+    struct framing framing = {.folds_badly = true};
     seen->has_retry_after = false;
     if (!status_line(next_line(&head), &answer->status, &framing.is_1_0))
         return ANSWER_NOT_HTTP;
@@ -171,10 +212,11 @@ static enum answer_state take_head(struct answer *answer, struct http_seen *seen
 /* What can be told of a head that is not whole: that it will never be one, and its status. */
 static enum answer_state look_at_start(struct answer *answer, struct bytes start)
 {
-    static const char word[] = "HTTP/1.";
+    struct bytes word = BYTES("HTTP/1.");
     bool is_1_0;
-    size_t len = start.len < sizeof word - 1 ? start.len : sizeof word - 1;
-    if (memcmp(start.at, word, len) != 0)
+    if (start.len < word.len)
+        word.len = start.len;
+    if (!bytes_starts_nocase(start, word))
         return ANSWER_NOT_HTTP;
     if (answer->status == 0 && memchr(start.at, '\n', start.len) &&
         !status_line(next_line(&start), &answer->status, &is_1_0))
@@ -249,23 +291,30 @@ static enum answer_state take_of_size(struct answer *answer, char c)
     return ANSWER_GOES_ON;
 }
 
+/* One byte of a trailer; an empty line is its end. */
+static enum answer_state take_of_trailer(struct answer *answer, char c)
+{
+    if (c == '\n' && !answer->has_text)
+        return ANSWER_COMPLETE;
+    answer->has_text = c != '\n' && (answer->has_text || c != '\r');
+    return ANSWER_GOES_ON;
+}
+
 /* One byte of the framing of chunks. */
 static enum answer_state take_of_framing(struct answer *answer, char c)
 {
+    if (answer->behind_cr && c != '\n')
+        answer->keeps = false; /* to some readers a line ended there */
+    answer->behind_cr = c == '\r';
     switch (answer->part) {
     case PART_CHUNK_SIZE:
         return take_of_size(answer, c);
     case PART_CHUNK_END:
-        if (c == '\n') {
+        if (c == '\n')
             answer->part = PART_CHUNK_SIZE;
-            answer->digits = 0;
-        }
         return c == '\n' || c == '\r' ? ANSWER_GOES_ON : ANSWER_NOT_HTTP;
-    default: /* a trailer: an empty line is its end */
-        if (c == '\n' && answer->digits == 0)
-            return ANSWER_COMPLETE;
-        answer->digits = c == '\n' ? 0 : answer->digits + (c != '\r');
-        return ANSWER_GOES_ON;
+    default:
+        return take_of_trailer(answer, c);
     }
 }
 

@@ -1,7 +1,7 @@
 /* Reads one answer off a plain connection, in whatever pieces it comes (RFC 9112). Pure: no socket, no clock
- * but the one that a Retry-After date is held against. Forgiving where readers agree on what is meant (a bare
- * LF, no reason phrase), strict where they would not: what can't be read in one way is not HTTP, and ends the
- * connection. */
+ * but the one that a Retry-After date is held against. Forgiving about what does not matter (a bare LF, no
+ * reason phrase); where an answer's end could be seen in two places it is no HTTP, or its connection is not
+ * used again. */
 #ifndef DELIVER_SINKS_HTTP_ANSWER_H
 #define DELIVER_SINKS_HTTP_ANSWER_H
 
@@ -31,11 +31,13 @@ enum answer_part {
 struct answer {
     struct buf head; /* of an answer whose head came in pieces */
     enum answer_part part;
-    int status;      /* 0: not known yet */
-    bool keeps;      /* complete, and the connection may carry another request */
-    uint64_t left;   /* of the body, or of a chunk */
-    unsigned digits; /* of a chunk's size; bytes of a trailer's line */
-    bool beyond_digits;
+    int status;    /* 0: not known yet */
+    bool keeps;    /* complete, and the connection may carry another request */
+    uint64_t left; /* of the body, or of a chunk */
+
+    /* of the line that frames a chunk, or of a trailer's */
+    unsigned digits;
+    bool beyond_digits, behind_cr, has_text;
 };
 
 /* Before the first byte of an answer. */

@@ -256,6 +256,8 @@ static void on_dialled(struct loop_transfer *base, CURLcode code)
     if (code != CURLE_OK && fd >= 0) {
         close(fd);
         fd = -1;
+    } else if (code == CURLE_OK && fd < 0) {
+        end.code = CURLE_COULDNT_CONNECT; /* 7.88.1 does not do that */
     }
     http_plain_opened(transfer, fd, &end);
 }

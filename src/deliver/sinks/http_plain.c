@@ -37,7 +37,7 @@ static void finish(struct transfer *transfer, CURLcode code, bool keep)
         .code = code,
         .phase = is_sent(transfer) ? PHASE_ANSWER : PHASE_SEND,
         .status = transfer->answer.status,
-        .unsent = !transfer->sent_any,
+        .unsent = code != CURLE_OK && !transfer->sent_any,
     };
     list_remove(&transfer->task.node);
     if (keep)
@@ -51,10 +51,7 @@ static void finish(struct transfer *transfer, CURLcode code, bool keep)
 static void on_due(struct loop_task *task, bool timed_out)
 {
     struct transfer *transfer = LIST_OWNER(task, struct transfer, task);
-    if (transfer->answered)
-        finish(transfer, CURLE_OK, false);
-    else
-        finish(transfer, timed_out ? CURLE_OPERATION_TIMEDOUT : CURLE_ABORTED_BY_CALLBACK, false);
+    finish(transfer, timed_out ? CURLE_OPERATION_TIMEDOUT : CURLE_ABORTED_BY_CALLBACK, false);
 }
 
 static void dial(struct transfer *transfer)
@@ -65,17 +62,17 @@ static void dial(struct transfer *transfer)
     http_library_dial(transfer, left_ms > 0 ? left_ms : 1);
 }
 
-/* The peer hung up, or the system says that the connection is no more. */
-static void on_broken(struct transfer *transfer)
+/* The peer hung up, in an orderly way or not, or said something before it was asked. */
+static void on_broken(struct transfer *transfer, bool orderly)
 {
     bool nothing_came = transfer->seen.received == 0;
-    if (transfer->answered || (!nothing_came && answer_end(&transfer->answer) == ANSWER_COMPLETE)) {
-        finish(transfer, CURLE_OK, false);
-    } else if (nothing_came && !transfer->is_new) {
+    if (nothing_came && !transfer->is_new) {
         list_remove(&transfer->task.node);
         connection_close(transfer->connection);
         transfer->connection = NULL;
         dial(transfer);
+    } else if (orderly && !nothing_came && answer_end(&transfer->answer) == ANSWER_COMPLETE) {
+        finish(transfer, CURLE_OK, false);
     } else {
         finish(transfer, nothing_came ? CURLE_GOT_NOTHING : CURLE_PARTIAL_FILE, false);
     }
@@ -121,10 +118,10 @@ static void take_answer(struct transfer *transfer)
 {
     char buffer[READ_BYTES];
     ssize_t n = recv(transfer->connection->socket.fd, buffer, sizeof buffer, 0);
-    if (n > 0)
+    if (n > 0 && transfer->sent > 0)
         on_bytes(transfer, bytes_of(buffer, (size_t)n));
-    else if (n == 0 || (errno != EAGAIN && errno != EINTR))
-        on_broken(transfer);
+    else if (n >= 0 || (errno != EAGAIN && errno != EINTR))
+        on_broken(transfer, n == 0);
 }
 
 static void send_rest(struct transfer *transfer)
@@ -144,8 +141,10 @@ static void send_rest(struct transfer *transfer)
         transfer->sent += (size_t)n;
         transfer->sent_any = true;
     }
-    if (transfer->answered && (broken || is_sent(transfer)))
-        finish(transfer, CURLE_OK, !broken && transfer->answer.keeps);
+    if (transfer->answered && broken)
+        finish(transfer, CURLE_SEND_ERROR, false);
+    else if (transfer->answered && is_sent(transfer))
+        finish(transfer, CURLE_OK, transfer->answer.keeps);
     else if (broken || is_sent(transfer)) /* a broken one may have said why */
         loop_watch(transfer_loop(transfer), &connection->socket, EPOLLIN);
     else
@@ -176,9 +175,23 @@ static void use(struct transfer *transfer, struct connection *connection)
     send_rest(transfer);
 }
 
+/* The warmest of those on which nothing has come since. What is there already would be taken for the answer:
+ * of a receiver that answers twice, or that says 408 before it hangs up. */
+static struct connection *take_quiet(struct pool *pool)
+{
+    struct connection *connection;
+    while ((connection = connection_take(pool))) {
+        char byte;
+        if (recv(connection->socket.fd, &byte, 1, MSG_PEEK) < 0 && errno == EAGAIN)
+            return connection;
+        connection_close(connection);
+    }
+    return NULL;
+}
+
 void http_plain_start(struct transfer *transfer)
 {
-    struct connection *connection = connection_take(own_pool(transfer));
+    struct connection *connection = take_quiet(own_pool(transfer));
     transfer->head = http_request_head(&transfer->request, &transfer->sink->shape, transfer->attempt,
                                        clock_unix_ms() / 1000);
     transfer->sent_any = transfer->is_new = false;

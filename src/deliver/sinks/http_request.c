@@ -31,7 +31,7 @@ static const char *const never_forwarded[] = {
     "expect",
     "content-type", /* sent once, from the envelope */
 };
-/* Never configured: libcurl frames the message. */
+/* Never configured: who sends the message frames it. */
 static const char *const never_set[] = {
     "content-length", "connection",        "keep-alive", "proxy-connection", "te",
     "trailer",        "transfer-encoding", "upgrade",    "expect",
