@@ -78,13 +78,13 @@ static void on_broken(struct transfer *transfer, bool orderly)
     }
 }
 
-/* An answer may be complete before the request is. One that says no ends the sending; with any other the
- * receiver may still be reading, and is given the rest. */
+/* An answer may be complete before the request is. One that says no, or that it is the last on this
+ * connection, ends the sending; with any other the receiver is still reading, and is given the rest. */
 static void on_complete(struct transfer *transfer)
 {
     if (is_sent(transfer)) {
         finish(transfer, CURLE_OK, transfer->answer.keeps);
-    } else if (transfer->answer.status >= 300) {
+    } else if (transfer->answer.status >= 300 || !transfer->answer.keeps) {
         finish(transfer, CURLE_OK, false);
     } else {
         transfer->answered = true;
