@@ -25,19 +25,29 @@ void admin_set(struct admin *admin, const struct admin_rules *rules)
     current_set(&admin->current, copy);
 }
 
+static void close_workers(struct admin *admin)
+{
+    for (int i = 0; i < WORK_KINDS; i++)
+        worker_close(admin->workers[i]);
+}
+
 enum status admin_open(const struct admin_options *options, struct admin **out, struct error *err)
 {
     CHECK(options->store && options->lanes && options->metrics && options->config_json &&
           options->not_ready && options->resolve && options->reload);
     struct store_reader *reader;
     enum status status = store_reader_open(options->store, &reader, err);
-    struct worker *worker = NULL;
-    if (status == STATUS_OK && (status = worker_open(options->store, &worker, err)) != STATUS_OK)
-        store_reader_close(reader);
     if (status != STATUS_OK)
         return status;
     struct admin *admin = mem_zalloc(sizeof *admin);
-    admin->worker = worker;
+    for (int i = 0; i < WORK_KINDS && status == STATUS_OK; i++)
+        status = worker_open(options->store, &admin->workers[i], err);
+    if (status != STATUS_OK) {
+        close_workers(admin);
+        store_reader_close(reader);
+        free(admin);
+        return status;
+    }
     admin->options = *options;
     admin->reader = reader;
     pthread_mutex_init(&admin->rekeyed_lock, NULL);
@@ -52,14 +62,15 @@ enum status admin_open(const struct admin_options *options, struct admin **out, 
 
 void admin_drain(struct admin *admin)
 {
-    worker_drain(admin->worker);
+    for (int i = 0; i < WORK_KINDS; i++)
+        worker_drain(admin->workers[i]);
 }
 
 void admin_close(struct admin *admin)
 {
     if (!admin)
         return;
-    worker_close(admin->worker);
+    close_workers(admin);
     feed_close(admin->feed);
     store_reader_close(admin->reader);
     current_close(&admin->current);
@@ -196,11 +207,12 @@ static void hand_over(struct ask *ask)
     for (size_t i = 0; i < ROUTE_PARTS_MAX; i++)
         ask->parts[i] = arena_copy(ask->arena, ask->parts[i]);
     ask->request = NULL; /* ends with this call */
-    worker_take(ask->admin->worker, ask);
+    worker_take(ask->admin->workers[ask->kind], ask);
 }
 
-void ask_work(struct ask *ask, void (*work)(struct ask *ask))
+void ask_work(struct ask *ask, enum work_kind kind, void (*work)(struct ask *ask))
 {
+    ask->kind = kind;
     ask->work = work;
     ask->later = hand_over;
 }

@@ -15,11 +15,14 @@
 #include "util/jsonw.h"
 #include "util/list.h"
 
+/* Each has a thread: people look at dead letters while somebody counts what a replay would do. */
+enum work_kind { WORK_DEAD_LETTERS, WORK_COUNTS, WORK_KINDS };
+
 struct admin {
     struct admin_options options;
     struct current current;      /* of struct admin_rules */
     struct store_reader *reader; /* the loop's */
-    struct worker *worker;
+    struct worker *workers[WORK_KINDS];
     struct feed *feed;
     bool on_loopback; /* nothing else is listened on */
     pthread_mutex_t rekeyed_lock;
@@ -36,6 +39,7 @@ struct ask {
     /* Set by a resource that another thread answers: called last, it sees to it that ask_finish is. What is
      * needed of the request is copied by then. NULL: the answer is there. */
     void (*later)(struct ask *ask);
+    enum work_kind kind;                 /* whose worker */
     void (*work)(struct ask *ask);       /* the worker's */
     struct list node;                    /* the worker's */
     unsigned scopes;                     /* what whoever asks may do */
@@ -56,9 +60,9 @@ struct ask {
 /* Answers, and frees what the ask holds. `ask` is gone. */
 void ask_finish(struct ask *ask);
 
-/* What takes long: `work` answers on the worker's thread. Called last; there, too, `query`, `parts` and all
- * that is found by them are good. */
-void ask_work(struct ask *ask, void (*work)(struct ask *ask));
+/* What takes long: `work` answers on the thread of the worker of that kind. Called last; there, too, `query`,
+ * `parts` and all that is found by them are good. */
+void ask_work(struct ask *ask, enum work_kind kind, void (*work)(struct ask *ask));
 
 /* {"error": code}, and whatever was written before is gone. The second form adds one more member. */
 void ask_refuse(struct ask *ask, int status, const char *code);

@@ -119,5 +119,5 @@ static void list_dead(struct ask *ask)
 
 void get_dead(struct ask *ask)
 {
-    ask_work(ask, list_dead);
+    ask_work(ask, WORK_DEAD_LETTERS, list_dead);
 }

@@ -278,11 +278,11 @@ static void discard_dead(struct ask *ask)
 void post_dead_replay(struct ask *ask)
 {
     if (is_bounded(ask))
-        ask_work(ask, replay_dead);
+        ask_work(ask, WORK_DEAD_LETTERS, replay_dead);
 }
 
 void post_dead_discard(struct ask *ask)
 {
     if (is_bounded(ask))
-        ask_work(ask, discard_dead);
+        ask_work(ask, WORK_DEAD_LETTERS, discard_dead);
 }

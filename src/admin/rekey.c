@@ -195,5 +195,5 @@ static void rekey_work(struct ask *ask)
 void post_rekey(struct ask *ask)
 {
     if (ask_sink(ask))
-        ask_work(ask, rekey_work);
+        ask_work(ask, WORK_COUNTS, rekey_work);
 }

@@ -344,7 +344,7 @@ void post_replay(struct ask *ask)
     if (!read_ask(ask, &replay))
         return;
     if (ask->query.dry_run) {
-        ask_work(ask, write_counts);
+        ask_work(ask, WORK_COUNTS, write_counts);
         return;
     }
     enum replay_answer answer = replays_begin(ask->admin->options.replays, &replay);

@@ -1,5 +1,5 @@
-/* One thread for what takes long: looks at every dead letter, dry runs, rekey. It has a store reader of its
- * own, so that the loop goes on answering. One ask at a time, in the order they came; WORKER_WAITING_MAX
+/* A thread for what takes long: looks at every dead letter, or dry runs and rekey. It has a store reader of
+ * its own, so that the loop goes on answering. One ask at a time, in the order they came; WORKER_WAITING_MAX
  * wait. */
 #ifndef ADMIN_WORKER_H
 #define ADMIN_WORKER_H

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "receiver.h"
@@ -95,6 +96,46 @@ static void a_kept_connection_that_breaks_before_an_answer_is_replaced_once(void
                             receiver_request(scene.receiver, 3)->head);
         scene_close(&scene);
     }
+}
+
+static bool work_on_the_second(struct exchange *x, const char *text)
+{
+    (void)text;
+    if (x->number == 1)
+        return say(x, kept_answer);
+    sleep(2);
+    return false;
+}
+
+/* It was read and worked on: a hook that crashes its receiver does so once an attempt. */
+static void nor_one_that_breaks_after_a_while(void **state)
+{
+    (void)state;
+    struct scene scene;
+    scene_open(&scene, work_on_the_second, NULL, BYTES("{}"));
+    assert_ok(scene_deliver(&scene));
+    assert_int_equal(scene_deliver(&scene).cls, OUTCOME_TRANSIENT);
+    assert_int_equal(receiver_requests(scene.receiver), 2);
+    scene_close(&scene);
+}
+
+/* A process without free descriptors has no bad receiver. */
+static void no_socket_is_no_failure_of_the_receiver(void **state)
+{
+    (void)state;
+    struct scene scene;
+    scene_open(&scene, say_and_keep, kept_answer, BYTES("{}"));
+    struct rlimit before, none = {0};
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = (struct rlimit){3, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    struct outcome outcome = scene_deliver(&scene);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(outcome.cls, OUTCOME_CONFIG);
+    assert_false(outcome.unreachable);
+    assert_true(outcome.unsent);
+    assert_non_null(strstr(outcome.reason, "can't open a socket: Too many open files; see the limit"));
+    scene_close(&scene);
 }
 
 static void one_that_breaks_inside_an_answer_is_not(void **state)
@@ -384,6 +425,8 @@ int main(void)
         cmocka_unit_test(a_kept_connection_that_breaks_before_an_answer_is_replaced_once),
         cmocka_unit_test(one_that_breaks_inside_an_answer_is_not),
         cmocka_unit_test(nor_is_a_new_one),
+        cmocka_unit_test(nor_one_that_breaks_after_a_while),
+        cmocka_unit_test(no_socket_is_no_failure_of_the_receiver),
         cmocka_unit_test(what_was_sent_once_is_not_unsent),
         cmocka_unit_test(a_connection_is_used_again_when_its_answer_allows_it),
         cmocka_unit_test(an_early_yes_gets_the_rest_of_the_body),

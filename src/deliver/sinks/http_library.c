@@ -86,7 +86,6 @@ static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_so
     struct ip ip;
     if (!ip_of_socket(&address->addr, &ip) || !transfer_may_reach(transfer, &ip))
         return CURL_SOCKET_BAD;
-    seen->dialled = true;
     seen->address = ip;
     seen->port =
         ntohs(address->family == AF_INET ? ((struct sockaddr_in *)(void *)&address->addr)->sin_port
@@ -96,6 +95,7 @@ static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_so
         seen->socket_errno = errno;
         return CURL_SOCKET_BAD;
     }
+    seen->dialled = true;
     loop_opened(transfer_loop(transfer), fd);
     return fd;
 }

@@ -83,18 +83,22 @@ static void of_egress(const struct http_seen *seen, struct outcome *outcome)
                 kind ? kind : "not an internet address");
 }
 
+/* Descriptors, memory or permission that the system does not give us are no fault of the receiver's. */
+static void of_socket(int code, struct outcome *outcome)
+{
+    outcome_set(outcome, OUTCOME_CONFIG, "can't open a socket: %s%s", strerror(code),
+                code == EMFILE ? "; see the limit on open files (ulimit -n, LimitNOFILE)" : "");
+}
+
 static void of_connect(int code, const struct http_seen *seen, struct outcome *outcome)
 {
     char at[64];
     outcome->unreachable = true;
-    if (seen->socket_errno) {
-        outcome_set(outcome, OUTCOME_TRANSIENT, "can't open a socket: %s", strerror(seen->socket_errno));
-    } else if (code == ECONNREFUSED) {
+    if (code == ECONNREFUSED)
         outcome_set(outcome, OUTCOME_TRANSIENT, "connection refused by %s", peer(seen, at));
-    } else {
+    else
         outcome_set(outcome, OUTCOME_TRANSIENT, "can't connect to %s: %s", peer(seen, at),
                     code ? strerror(code) : seen->error);
-    }
 }
 
 static void of_certificate(long verify_result, const struct http_seen *seen, struct outcome *outcome)
@@ -176,6 +180,8 @@ void http_outcome(const struct sink_options *options, const struct http_end *end
     case CURLE_COULDNT_CONNECT:
         if (seen->forbidden && !seen->dialled)
             of_egress(seen, outcome);
+        else if (seen->socket_errno && !seen->dialled)
+            of_socket(seen->socket_errno, outcome);
         else
             of_connect(end->connect_errno, seen, outcome);
         break;

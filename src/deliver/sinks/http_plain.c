@@ -1,7 +1,7 @@
 /* HTTP/1.1 to a plain receiver: one request and one answer at a time on a kept connection, without libcurl
- * between. A connection on which nothing of an answer came before it broke may have been dead before we used
- * it: unless it was opened for this attempt, the request is sent once more on a new one (RFC 9112,
- * section 9.3.1; receivers know repeats by their idempotency key). */
+ * between. A kept connection that breaks soon and before anything of an answer may have been dead before we
+ * used it: then the request is sent once more on a new one (RFC 9112, section 9.3.1; receivers know repeats
+ * by their idempotency key). */
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -10,7 +10,11 @@
 #include "deliver/sinks/http_priv.h"
 #include "util/clock.h"
 
-enum { READ_BYTES = 16 << 10 };
+enum {
+    READ_BYTES = 16 << 10,
+    RESEND_US = 1000000, /* later, the receiver has worked on the request, or tried to: that is a failure to
+                            be told */
+};
 
 static struct pool *own_pool(struct transfer *transfer)
 {
@@ -66,7 +70,7 @@ static void dial(struct transfer *transfer)
 static void on_broken(struct transfer *transfer, bool orderly)
 {
     bool nothing_came = transfer->seen.received == 0;
-    if (nothing_came && !transfer->is_new) {
+    if (nothing_came && !transfer->is_new && clock_mono_us() - transfer->started_us < RESEND_US) {
         list_remove(&transfer->task.node);
         connection_close(transfer->connection);
         transfer->connection = NULL;

@@ -65,7 +65,7 @@ struct http_seen {
     int64_t retry_after_ms;
     size_t received; /* bytes of head and body */
 
-    bool dialled;      /* a connection was tried */
+    bool dialled;      /* a socket was opened for a connection */
     int socket_errno;  /* socket() failed */
     struct ip address; /* tried last */
     unsigned port;

@@ -60,12 +60,26 @@ void http_shape_free(struct http_shape *shape)
     free(shape->start);
 }
 
+/* '_' for '-' too: to a receiver behind CGI, WSGI or Rack both are HTTP_X_LANEGATE_SEQ. */
+static bool starts_alike(struct bytes name, struct bytes prefix)
+{
+    if (name.len < prefix.len)
+        return false;
+    for (size_t i = 0; i < prefix.len; i++) {
+        struct bytes one = bytes_of(name.at + i, 1), other = bytes_of(prefix.at + i, 1);
+        bool dashes = (*one.at == '-' || *one.at == '_') && (*other.at == '-' || *other.at == '_');
+        if (!dashes && !bytes_eq_nocase(one, other))
+            return false;
+    }
+    return true;
+}
+
 /* Names under which a receiver must be able to trust what it reads. */
 static bool is_reserved(const struct http_shape *shape, struct bytes name)
 {
-    return bytes_starts_nocase(name, BYTES("x-lanegate-")) || bytes_starts_nocase(name, BYTES("x-ankusa-")) ||
-           bytes_starts_nocase(name, bytes_of(shape->prefix, shape->prefix_len)) ||
-           (shape->options->secret_count > 0 && bytes_starts_nocase(name, BYTES("webhook-")));
+    return starts_alike(name, BYTES("x-lanegate-")) || starts_alike(name, BYTES("x-ankusa-")) ||
+           starts_alike(name, bytes_of(shape->prefix, shape->prefix_len)) ||
+           (shape->options->secret_count > 0 && starts_alike(name, BYTES("webhook-")));
 }
 
 bool http_header_is_ours(const struct http_shape *shape, struct bytes name)
