@@ -89,7 +89,6 @@ struct sink_model {
     VEC(uint64_t) refused;
     int64_t last_probed; /* as in `failed`; -1: none since it was closed */
     unsigned overtaken[TENANTS];
-    uint64_t first_seq, sent; /* the first committed, and the highest sent in a lane, in this life */
 };
 
 /* A replay job at one lane, durable as the store keeps it: rows up to `next` were made, each in one

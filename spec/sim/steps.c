@@ -36,8 +36,6 @@ static void commit(struct world *world, struct dice *dice)
             struct sched_place place;
             place_of_row(&world->rows.at[index], &place);
             sched_commit(world->sched, world_now(world), &place, seq, received_ms, 0);
-            if (!world->sinks[sink].first_seq)
-                world->sinks[sink].first_seq = seq;
         }
         world->hooks++;
         tell(world, "commit", seq, lane_index(tenant, source * 2, key));
@@ -107,8 +105,6 @@ static void was_sent(struct world *world, const struct row *row)
 {
     if (row->lane != NO_LANE && row->seq > world->lanes[row->lane].sent)
         world->lanes[row->lane].sent = row->seq;
-    if (row->lane != NO_LANE && row->seq > world->sinks[row->sink].sent)
-        world->sinks[row->sink].sent = row->seq;
 }
 
 static void run_over(struct world *world, size_t i)
@@ -316,17 +312,6 @@ static struct row *row_pick(struct world *world, struct dice *dice, enum sched_r
     return NULL;
 }
 
-/* Something above it was sent in that lane, for all that the sink knows. */
-static bool is_late_in(const struct world *world, const struct row *row, uint32_t to_lane)
-{
-    const struct sink_model *sink = &world->sinks[row->sink];
-    if (to_lane == NO_LANE)
-        return false;
-    int64_t running = world->lanes[to_lane].running;
-    bool beside = running >= 0 && world->rows.at[running].seq > row->seq;
-    return beside || !sink->first_seq || row->seq < sink->first_seq || sink->sent > row->seq;
-}
-
 static void row_act(struct world *world, struct dice *dice)
 {
     uint32_t what = dice_below(dice, 4);
@@ -376,8 +361,7 @@ static void rekey(struct world *world, struct dice *dice)
     place_of_row(&moved, &to);
     uint32_t index = (uint32_t)(row - world->rows.at);
     tell(world, "rekey", row->seq, to_lane);
-    bool late;
-    enum sched_answer answer = sched_rekey(world->sched, world_now(world), &from, row->seq, &to, &late);
+    enum sched_answer answer = sched_rekey(world->sched, world_now(world), &from, row->seq, &to);
     enum sched_answer expect = row->lane == to_lane ? SCHED_NOTHING
                                : row->running       ? SCHED_IN_FLIGHT
                                                     : SCHED_DONE;
@@ -386,13 +370,11 @@ static void rekey(struct world *world, struct dice *dice)
     if (answer != SCHED_DONE)
         return;
     judge_actions(world);
-    if (late != is_late_in(world, row, to_lane))
-        sim_fail(world, "seq %lu is %s called late in its new lane", row->seq, late ? "" : "not");
-    struct unsynced move = {{.seq = row->seq, .place = to, .late = late}, .moved = true};
+    struct unsynced move = {{.seq = row->seq, .place = to}, .moved = true};
     if (row->lane !=
         NO_LANE) { /* the last that was said is that it leaves: when that is synced, so is the move */
         struct unsynced left = world->unsynced.at[--world->unsynced.len];
-        left.action.late |= late;
+        left.action.late |= to.ordered;
         VEC_PUSH(&world->unsynced, move);
         move = left;
         world->lanes[row->lane].overtaken = 0;
@@ -402,7 +384,7 @@ static void rekey(struct world *world, struct dice *dice)
     model_remove(world, index);
     row->lane = to_lane;
     row->rekeyed = true;
-    row->live.late |= late;
+    row->live.late |= to_lane != NO_LANE;
     if (to_lane != NO_LANE)
         world->lanes[to_lane].overtaken = 0;
     model_add(world, index);

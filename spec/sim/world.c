@@ -104,7 +104,7 @@ void world_sync(struct world *world, size_t most)
         if (world->unsynced.at[i].moved) {
             struct row *row = &world->rows.at[row_find(world, action->seq, action->place.sink)];
             row->durable_lane = action->place.ordered ? lane_of_place(&action->place) : NO_LANE;
-            row->durable.late |= action->late;
+            row->durable.late |= action->place.ordered;
             continue;
         }
         if (action->kind == ACTION_BREAKER)
@@ -193,7 +193,6 @@ void world_restart(struct world *world, struct dice *dice)
         sink->loose.len = sink->failed.len = sink->refused.len = 0;
         sink->running = sink->ramp = sink->failed_alone = 0;
         sink->last_timed_out = false;
-        sink->first_seq = sink->sent = 0;
         sink->paused = sink->durable_pause.paused;
         sink->pause_until_ms = sink->durable_pause.until_ms
                                    ? world->mono_ms + sink->durable_pause.until_ms - world_now(world).unix_ms

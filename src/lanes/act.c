@@ -316,15 +316,14 @@ static enum sched_answer move(struct lanes *lanes, uint32_t sink, const struct l
     struct sched_place from, to;
     place_in(&from, sink, row->tenant, row->from_ordered, row->from);
     place_in(&to, sink, row->tenant, row->to_ordered, row->to);
-    bool late;
-    enum sched_answer answer = sched_rekey(lanes->sched, lanes_now(), &from, row->seq, &to, &late);
+    enum sched_answer answer = sched_rekey(lanes->sched, lanes_now(), &from, row->seq, &to);
     if (answer != SCHED_DONE)
         return answer;
     forget_parcel(lanes, row->seq, sink);
     struct list before = LIST_INIT(before); /* what is said of the old lane is durable first */
     lanes_tell(lanes, &before);
     struct store_lane_move stored = {
-        .seq = row->seq, .sink = sink, .ordered = row->to_ordered, .late = late, .key = row->key};
+        .seq = row->seq, .sink = sink, .ordered = row->to_ordered, .key = row->key};
     memcpy(stored.lane, row->to, sizeof stored.lane);
     store_move_row(lanes->options.store, &stored);
     return answer;

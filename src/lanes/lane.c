@@ -411,11 +411,8 @@ static void mark_late(struct sched *sched, struct lane *lane, uint64_t below, bo
 void lane_sent(struct sched *sched, struct lane *lane, uint64_t seq)
 {
     mark_late(sched, lane, seq, false);
-    struct sched_sink *sink = lane->flow->sink;
     if (seq > lane->highest_sent)
         lane->highest_sent = seq;
-    if (lane->ordered && seq > sink->highest_sent)
-        sink->highest_sent = seq;
 }
 
 void lane_loses(struct sched *sched, struct lane *lane, uint64_t seq)

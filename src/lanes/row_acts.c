@@ -206,20 +206,10 @@ static enum sched_answer lift(struct sched *sched, const struct sched_place *fro
     return SCHED_DONE;
 }
 
-/* Has a higher seq been sent under that key? Memory knows no lane that has been idle for long, so the sink
- * has to answer for all of them, and of rows that are older than what it has seen committed nobody knows. */
-static bool may_be_late_in(const struct lane *lane, uint64_t seq)
-{
-    const struct sched_sink *sink = lane->flow->sink;
-    return !sink->first_seq || seq < sink->first_seq || sink->highest_sent > seq ||
-           higher_was_sent(lane, seq);
-}
-
 enum sched_answer sched_rekey(struct sched *sched, struct sched_time now, const struct sched_place *from,
-                              uint64_t seq, const struct sched_place *to, bool *late)
+                              uint64_t seq, const struct sched_place *to)
 {
     sched->now = now;
-    *late = false;
     CHECK(from->sink == to->sink && from->tenant == to->tenant);
     bool same =
         from->ordered == to->ordered && (!to->ordered || memcmp(from->lane, to->lane, sizeof to->lane) == 0);
@@ -232,7 +222,7 @@ enum sched_answer sched_rekey(struct sched *sched, struct sched_time now, const 
     if (answer != SCHED_DONE)
         return answer;
     if (!to->ordered && !noted) {
-        row_comes(sched, to, seq, received_ms, 0);
+        sched_commit(sched, now, to, seq, received_ms, 0);
         return SCHED_DONE;
     }
     struct lane *lane = lane_of(sched, to, seq);
@@ -257,8 +247,7 @@ enum sched_answer sched_rekey(struct sched *sched, struct sched_time now, const 
         note->by_receiver = spent.by_receiver;
         note->late = spent.late;
     }
-    *late = to->ordered && may_be_late_in(lane, seq);
-    note->late |= *late;
+    note->late |= to->ordered; /* what was delivered under that key, memory may not know */
     lane_settle(sched, lane);
     return SCHED_DONE;
 }

@@ -242,8 +242,9 @@ void row_leaves(struct sched_sink *sink, uint64_t seq, uint32_t job)
 
 /* ---- rows come ---- */
 
-struct lane *row_comes(struct sched *sched, const struct sched_place *place, uint64_t seq,
-                       int64_t received_ms, uint32_t job)
+/* NULL: the row is of no lane. */
+static struct lane *commit(struct sched *sched, const struct sched_place *place, uint64_t seq,
+                           int64_t received_ms, uint32_t job)
 {
     struct flow *flow = flow_of(sched, place->sink, place->tenant);
     if (!place->ordered && !job) {
@@ -275,10 +276,7 @@ void sched_commit(struct sched *sched, struct sched_time now, const struct sched
                   int64_t received_ms, uint32_t job)
 {
     sched->now = now;
-    row_comes(sched, place, seq, received_ms, job);
-    struct sched_sink *sink = sink_of(sched, place->sink);
-    if (!sink->first_seq && !job)
-        sink->first_seq = seq;
+    commit(sched, place, seq, received_ms, job);
 }
 
 static void note_restore(struct sched *sched, struct lane *lane, const struct sched_owed *row)
@@ -317,7 +315,7 @@ void sched_restore(struct sched *sched, struct sched_time now, const struct sche
     sched->now = now;
     bool noted = row->state == OWED_HELD || row->attempts > 0 || row->late || row->job;
     if (row->state == OWED_PENDING && !noted) {
-        struct lane *lane = row_comes(sched, place, row->seq, row->received_ms, 0);
+        struct lane *lane = commit(sched, place, row->seq, row->received_ms, 0);
         if (lane)
             lane_found(lane, row->seq);
         return;

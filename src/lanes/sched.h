@@ -250,10 +250,10 @@ enum sched_answer sched_withdraw(struct sched *sched, struct sched_time now, con
 void sched_rewind(struct sched *sched, struct sched_time now, const struct sched_place *place,
                   uint64_t frontier);
 /* A waiting row moves to another lane (or out of the lanes) of the same sink and tenant, keeping its seq and
- * what it has spent. `late`: in its new lane it is, since a higher seq was sent there or that can't be known;
- * whoever stores the move stores that with it, and behind what sched_actions says of the lane it left. */
+ * what it has spent. In its new lane it is late, since nobody knows what was delivered there before; whoever
+ * stores the move stores that with it, and behind what sched_actions says of the lane it left. */
 enum sched_answer sched_rekey(struct sched *sched, struct sched_time now, const struct sched_place *from,
-                              uint64_t seq, const struct sched_place *to, bool *late);
+                              uint64_t seq, const struct sched_place *to);
 
 /* ---- looking ---- */
 

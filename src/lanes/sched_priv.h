@@ -185,10 +185,6 @@ struct sched_sink {
     uint64_t waiting_rows;
     VEC(uint32_t) depths; /* lanes by depth */
     size_t depth_max;
-
-    uint64_t first_seq; /* of what was committed under our eyes; 0: nothing yet. What was sent of earlier rows
-                           is not known */
-    uint64_t highest_sent; /* of all its lanes */
 };
 
 struct table {
@@ -250,9 +246,6 @@ void place_of(const struct lane *lane, struct sched_place *out);
 void unordered_id(uint64_t seq, uint8_t id[16]);
 /* It is owed from now on, and no more. A replay's rows are old by nature: they do not count in how far the
  * sink is behind. */
-/* A row waits from now on; NULL: it is of no lane. */
-struct lane *row_comes(struct sched *sched, const struct sched_place *place, uint64_t seq,
-                       int64_t received_ms, uint32_t job);
 void row_counts(struct sched_sink *sink, uint64_t seq, int64_t received_ms, uint32_t job);
 void row_leaves(struct sched_sink *sink, uint64_t seq, uint32_t job);
 void sink_arm(struct sched *sched, struct sched_sink *sink);

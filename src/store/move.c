@@ -7,7 +7,7 @@ struct move {
     int kind;
     uint64_t seq;
     uint32_t sink;
-    bool ordered, late, has_key;
+    bool ordered, has_key;
     uint8_t lane[16];
     size_t key_len;
     char key[];
@@ -20,7 +20,6 @@ void store_move_row(struct store *store, const struct store_lane_move *to)
                           .seq = to->seq,
                           .sink = to->sink,
                           .ordered = to->ordered,
-                          .late = to->late,
                           .has_key = to->ordered && to->key.at,
                           .key_len = to->key.len};
     memcpy(move->lane, to->lane, sizeof move->lane);
@@ -39,6 +38,5 @@ bool move_write(sqlite3_stmt **sql, const struct list *node)
     sqlite3_bind_int64(stmt, 2, move->sink);
     db_bind(stmt, 3, move->ordered ? bytes_of(move->lane, sizeof move->lane) : BYTES_NONE);
     db_bind(stmt, 4, move->has_key ? bytes_of(move->key, move->key_len) : BYTES_NONE);
-    sqlite3_bind_int(stmt, 5, move->late);
     return db_run(stmt);
 }

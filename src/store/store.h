@@ -231,11 +231,12 @@ void store_set_limit(struct store *store, const struct store_limit *limit);
 enum status store_limits(struct store *store, void (*each)(void *ctx, const struct store_limit *limit),
                          void *ctx, struct error *err);
 
-/* A row that waits is in another lane from now on, or in none; copied. Rides as changes do. */
+/* A row that waits is in another lane from now on, where it is late, or in none; copied. Rides as changes do.
+ */
 struct store_lane_move {
     uint64_t seq;
     uint32_t sink;
-    bool ordered, late; /* late: from now on, too */
+    bool ordered;
     uint8_t lane[16];
     struct bytes key; /* absent: the keyless lane */
 };

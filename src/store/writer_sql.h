@@ -48,7 +48,7 @@
     X(CLAIM_SWEEP,                                                                                           \
       "DELETE FROM claims WHERE seq IN (SELECT seq FROM claims WHERE seq < ?1 ORDER BY seq LIMIT ?2)")       \
     X(MOVE, "UPDATE rows SET lane = ?3, key = ?4, attempts = coalesce(attempts, 0), "                        \
-            "late = max(coalesce(late, 0), ?5) WHERE seq = ?1 AND sink = ?2")                                \
+            "late = max(coalesce(late, 0), ?3 IS NOT NULL) WHERE seq = ?1 AND sink = ?2")                    \
     X(REPLAY, "INSERT INTO replays(n, id, state, why, tenant, source, sink, since, until, rate, max_lag, "   \
               "first, cursor, last, created, changed, who, reason, origin, failure, since_text, "            \
               "until_text, planned, gone) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "                           \

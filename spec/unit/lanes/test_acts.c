@@ -53,21 +53,20 @@ static void a_rewound_lane_waits_for_its_job(void **state)
 
 static void a_rekeyed_row_takes_its_place_in_the_other_lane(void **state)
 {
-    bool late;
     (void)state;
     struct sched_place a = lane('a'), b = lane('b'), loose = {.sink = 1};
     put(a, 1);
     put(b, 2);
     put(a, 3);
     struct sched_start first = expect(1), second = expect(2);
-    assert_int_equal(sched_rekey(sched, now, &a, 1, &b, &late), SCHED_IN_FLIGHT);
-    assert_int_equal(sched_rekey(sched, now, &a, 3, &b, &late), SCHED_DONE);
+    assert_int_equal(sched_rekey(sched, now, &a, 1, &b), SCHED_IN_FLIGHT);
+    assert_int_equal(sched_rekey(sched, now, &a, 3, &b), SCHED_DONE);
     expect_none();
     answer(second, SCHED_OK);
     struct sched_start third = expect(3);
     assert_int_equal(third.previous_seq, 2);
     put(b, 4);
-    assert_int_equal(sched_rekey(sched, now, &b, 4, &loose, &late), SCHED_DONE);
+    assert_int_equal(sched_rekey(sched, now, &b, 4, &loose), SCHED_DONE);
     expect(4);
     answer(first, SCHED_OK);
     answer(third, SCHED_OK);
@@ -185,7 +184,6 @@ static void pauses_are_told_and_come_back(void **state)
 
 static void an_idle_lane_has_nothing_to_discard(void **state)
 {
-    bool late;
     (void)state;
     struct sched_place unordered = {.sink = 1}, to = lane('b');
     pass(7000000); /* a time that is no address */
@@ -196,7 +194,7 @@ static void an_idle_lane_has_nothing_to_discard(void **state)
     struct sched_place place = lane('a');
     assert_int_equal(sched_may_discard(sched, &place, 1, false), SCHED_NOT_FOUND);
     assert_int_equal(sched_discard(sched, now, &place, 1, false), SCHED_NOT_FOUND);
-    assert_int_equal(sched_rekey(sched, now, &place, 1, &to, &late), SCHED_NOT_FOUND);
+    assert_int_equal(sched_rekey(sched, now, &place, 1, &to), SCHED_NOT_FOUND);
     assert_int_equal(sched_may_discard(sched, &unordered, 5, true), SCHED_NOT_FOUND);
 
     put(place, 2);

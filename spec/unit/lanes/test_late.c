@@ -121,39 +121,12 @@ static void what_was_found_leaves_word_when_it_goes(void **state)
     assert_int_equal(said(1).state, SCHED_ROW_DEAD);
     sched_actions_done(sched);
 
-    bool late;
     dead.seq = 4, pending.seq = 5;
     sched_restore(sched, now, &b, &dead);
     sched_restore(sched, now, &b, &pending);
-    assert_int_equal(sched_rekey(sched, now, &b, 5, &a, &late), SCHED_DONE);
+    assert_int_equal(sched_rekey(sched, now, &b, 5, &a), SCHED_DONE);
     assert_true(said(4).late);
     assert_true(expect(5).late); /* what was delivered there before, nobody knows */
-}
-
-/* A backlog that gets its keys anew is in time, as long as nothing above it has gone out. */
-static void a_rekeyed_row_is_late_only_behind_what_was_sent(void **state)
-{
-    (void)state;
-    struct sched_place a = lane('a'), b = lane('b'), c = lane('c');
-    bool late;
-    sched_sink_pause(sched, now, 1, 0);
-    put(a, 1);
-    put(a, 2);
-    assert_int_equal(sched_rekey(sched, now, &a, 2, &b, &late), SCHED_DONE);
-    assert_false(late);
-    sync_all();
-    sched_sink_resume(sched, now, 1);
-    struct sched_start first = {0}, second = {0};
-    assert_true(next(&first) && next(&second));
-    assert_false(first.late || second.late);
-    sched_sink_pause(sched, now, 1, 0);
-    put(a, 3);
-    answer(first.seq == 2 ? first : second, SCHED_OK);
-    assert_int_equal(sched_rekey(sched, now, &a, 3, &b, &late), SCHED_DONE);
-    assert_false(late); /* 2 was sent, and is below */
-    answer(first.seq == 1 ? first : second, SCHED_TRANSIENT);
-    assert_int_equal(sched_rekey(sched, now, &a, 1, &c, &late), SCHED_DONE);
-    assert_true(late); /* 2 went out in another lane: the sink does not know which rows those were for long */
 }
 
 /* Its move is not on the disk yet: after a crash it would be in its old lane again, below what went on there.
@@ -162,12 +135,11 @@ static void a_lane_goes_on_without_a_rekeyed_row_when_the_move_is_on_the_disk(vo
 {
     (void)state;
     struct sched_place a = lane('a'), b = lane('b');
-    bool late;
     disk_is_slow = true;
     sched_sink_pause(sched, now, 1, 0);
     put(a, 1);
     put(a, 2);
-    assert_int_equal(sched_rekey(sched, now, &a, 1, &b, &late), SCHED_DONE);
+    assert_int_equal(sched_rekey(sched, now, &a, 1, &b), SCHED_DONE);
     sched_sink_resume(sched, now, 1);
     expect(1);
     expect_none();
@@ -209,7 +181,6 @@ int main(void)
         PLAY(a_dead_letter_is_not_late_when_the_higher_seq_never_left),
         PLAY(a_dead_letter_found_at_the_start_is_late_below_a_row_that_was_found),
         PLAY(what_was_found_leaves_word_when_it_goes),
-        PLAY(a_rekeyed_row_is_late_only_behind_what_was_sent),
         PLAY(a_lane_goes_on_without_a_rekeyed_row_when_the_move_is_on_the_disk),
         PLAY(a_replayed_dead_letter_goes_first_keeps_its_seq_and_is_late),
     };
