@@ -179,13 +179,16 @@ static void use(struct transfer *transfer, struct connection *connection)
     send_rest(transfer);
 }
 
-/* The warmest of those on which nothing has come since. What is there already would be taken for the answer:
- * of a receiver that answers twice, or that says 408 before it hangs up. */
+/* The warmest of those on which nothing has come since: what is there already would be taken for the answer,
+ * of a receiver that answers twice, or that says 408 before it hangs up. One whose answer was read in this
+ * very go needs no look. */
 static struct connection *take_quiet(struct pool *pool)
 {
     struct connection *connection;
     while ((connection = connection_take(pool))) {
         char byte;
+        if (connection->kept_waits == loop_waits(pool->loop))
+            return connection;
         if (recv(connection->socket.fd, &byte, 1, MSG_PEEK) < 0 && errno == EAGAIN)
             return connection;
         connection_close(connection);
