@@ -45,7 +45,6 @@ struct loop {
     VEC(struct watched) watched;
     int64_t timer_us; /* when libcurl wants to be called; 0: never */
     int64_t tasks_us; /* no task is due before; 0: there was none */
-    uint64_t waits;   /* for epoll, so far */
     bool again;       /* something was posted from this very thread: look before sleeping */
     atomic_bool stopping;
     _Atomic int64_t deadline_ms; /* set before stopping */
@@ -318,7 +317,6 @@ static void *loop_main(void *ctx)
     own = loop;
     for (;;) {
         int n = epoll_wait(loop->epoll, events, EVENTS_MAX, wait_ms(loop));
-        loop->waits++;
         for (int i = 0; i < n; i++)
             take_event(loop, &events[i]);
         /* What a round's end starts goes out at once: other answers may be there by now, and would be first.
@@ -383,11 +381,6 @@ void loop_run(struct loop *loop, struct loop_transfer *transfer)
 {
     list_append(&loop->running, &transfer->node);
     CHECK(curl_multi_add_handle(loop->multi, transfer->easy) == CURLM_OK);
-}
-
-uint64_t loop_waits(const struct loop *loop)
-{
-    return loop->waits;
 }
 
 struct pools *loop_pools(struct loop *loop)

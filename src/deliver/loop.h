@@ -50,8 +50,6 @@ void loop_watch(struct loop *loop, struct loop_socket *socket, uint32_t events);
 void loop_unwatch(struct loop *loop, struct loop_socket *socket);
 /* On the loop's thread; list_remove(&task->node) ends it. */
 void loop_begin(struct loop *loop, struct loop_task *task);
-/* How often it has waited for epoll: what is the same has happened in one go. */
-uint64_t loop_waits(const struct loop *loop);
 struct pools *loop_pools(struct loop *loop);
 /* Nothing is posted any more. What runs may go on until the deadline (monotonic ms). */
 void loop_stop(struct loop *loop, int64_t deadline_ms);

@@ -108,7 +108,6 @@ void connection_keep(struct connection *connection)
     connection->user = NULL;
     connection->socket.ready = on_idle;
     connection->kept_us = clock_mono_us();
-    connection->kept_waits = loop_waits(connection->pool->loop);
     loop_watch(connection->pool->loop, &connection->socket, EPOLLIN);
     list_append(&connection->pool->idle, &connection->node);
     list_append(&pools->kept, &connection->by_age);

@@ -25,8 +25,7 @@ struct connection {
     struct loop_socket socket; /* ready() is its user's while it has one */
     struct list node, by_age;
     struct pool *pool;
-    int64_t kept_us;     /* since when it is idle */
-    uint64_t kept_waits; /* loop_waits then */
+    int64_t kept_us; /* since when it is idle */
     struct ip address;
     unsigned port;
     void *user;

@@ -12,6 +12,7 @@
 
 enum {
     READ_BYTES = 16 << 10,
+    QUIET_US = 200,
     RESEND_US = 1000000, /* later, the receiver has worked on the request, or tried to: that is a failure to
                             be told */
 };
@@ -180,14 +181,14 @@ static void use(struct transfer *transfer, struct connection *connection)
 }
 
 /* The warmest of those on which nothing has come since: what is there already would be taken for the answer,
- * of a receiver that answers twice, or that says 408 before it hangs up. One whose answer was read in this
- * very go needs no look. */
-static struct connection *take_quiet(struct pool *pool)
+ * of a receiver that answers twice, or that says 408 before it hangs up. One whose answer was read just now
+ * needs no look. */
+static struct connection *take_quiet(struct pool *pool, int64_t now_us)
 {
     struct connection *connection;
     while ((connection = connection_take(pool))) {
         char byte;
-        if (connection->kept_waits == loop_waits(pool->loop))
+        if (now_us - connection->kept_us < QUIET_US)
             return connection;
         if (recv(connection->socket.fd, &byte, 1, MSG_PEEK) < 0 && errno == EAGAIN)
             return connection;
@@ -198,7 +199,7 @@ static struct connection *take_quiet(struct pool *pool)
 
 void http_plain_start(struct transfer *transfer)
 {
-    struct connection *connection = take_quiet(own_pool(transfer));
+    struct connection *connection = take_quiet(own_pool(transfer), transfer->started_us);
     transfer->head = http_request_head(&transfer->request, &transfer->sink->shape, transfer->attempt,
                                        clock_unix_ms() / 1000);
     transfer->sent_any = transfer->is_new = false;
